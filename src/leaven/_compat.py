@@ -1,0 +1,37 @@
+"""The only module that asks for private scikit-learn names or for versions.
+
+scikit-learn's table of parameter constraints is private, but it is what gives every
+estimator of that library the same messages; leaven's estimators use it through here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Hidden,
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
+
+__all__ = ["HasMethods", "Hidden", "Interval", "StrOptions", "validate_params_of"]
+
+
+def validate_params_of(estimator: Any) -> None:
+    """Check an estimator's parameters against its ``_parameter_constraints`` table.
+
+    Raises
+    ------
+    ValueError
+        Named ``InvalidParameterError`` in scikit-learn: which parameter, what it must be,
+        what came.
+    """
+    constraints = estimator._parameter_constraints
+    params = {
+        name: value
+        for name, value in estimator.get_params(deep=False).items()
+        if name in constraints
+    }
+    validate_parameter_constraints(constraints, params, caller_name=type(estimator).__name__)
