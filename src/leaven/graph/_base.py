@@ -1,0 +1,193 @@
+"""What every graph builder does: check, build, keep, and join new rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import _num_samples, check_is_fitted, check_memory, validate_data
+
+from leaven._labels import labeled_mask
+from leaven.graph._graph import Graph
+from leaven.graph._weights import Edges, EdgeWeight
+
+
+class GraphBuilder(BaseEstimator):
+    """Base of the builders: an estimator that makes a graph of the rows of ``X``.
+
+    A builder defines ``_fit_graph(X, labeled)``, which sets ``graph_`` and what
+    ``weights_to`` needs.
+    """
+
+    graph_: Graph
+    uses_features = True
+    """False for builders that take only the number of rows from ``X``."""
+
+    memory: Any = None
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Build the graph of the rows of ``X``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), optional
+            Only builders that look at the labels use it.
+
+        Returns
+        -------
+        self
+        """
+        if self.uses_features:
+            X = validate_data(
+                self,
+                X,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                order="C",
+                ensure_min_samples=2,
+            )
+        labeled = labeled_mask(y) if y is not None and self._uses_labels() else None
+        if labeled is not None and len(labeled) != _num_samples(X):
+            raise ValueError(f"X has {_num_samples(X)} rows, but y has {len(labeled)}.")
+        if self.memory is None:
+            self._fit_graph(X, labeled)
+        else:
+            bare = clone(self).set_params(memory=None)
+            learned = check_memory(self.memory).cache(_learn)(bare, X, labeled)
+            self.__dict__.update(learned)
+        return self
+
+    def _uses_labels(self) -> bool:
+        return False
+
+    def _fit_graph(self, X: Any, labeled: NDArray[np.bool_] | None) -> None:
+        raise AssertionError(f"{type(self).__name__} must define _fit_graph")
+
+    def build(self, X: Any, y: Any = None) -> Graph:
+        """Build and return the graph of ``X``; the builder itself stays as it is.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        Graph
+        """
+        graph: Graph = clone(self).fit(X, y).graph_
+        return graph
+
+    def weights_to(self, X_new: Any) -> sparse.csr_array:
+        """Return the weights of the edges from new rows to the rows of ``fit``.
+
+        The bandwidth is the one that was learned in ``fit``. A new row that is equal to
+        rows of ``fit`` is joined to these alone, so that predicting a training row gives
+        its own label.
+
+        Parameters
+        ----------
+        X_new : {array-like, sparse matrix} of shape (n_new, n_features)
+
+        Returns
+        -------
+        scipy.sparse.csr_array of shape (n_new, n_samples)
+        """
+        check_is_fitted(self, "graph_")
+        if self.uses_features:
+            X_new = validate_data(
+                self,
+                X_new,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                order="C",
+                reset=False,
+            )
+        return self._weights_to(X_new)
+
+    def _weights_to(self, X_new: Any) -> sparse.csr_array:
+        raise ValueError(
+            f"{type(self).__name__} cannot join new rows to its graph: it is not built from "
+            "features. Put all rows into fit, the new ones without a label."
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = False
+        return tags
+
+
+def _learn(builder: GraphBuilder, X: Any, labeled: NDArray[np.bool_] | None) -> dict[str, Any]:
+    """Fit a builder and return what it learned: the function that is cached."""
+    before = set(vars(builder))
+    builder._fit_graph(X, labeled)
+    return {name: value for name, value in vars(builder).items() if name not in before}
+
+
+def edges_from_neighbors(
+    distance: NDArray[Any],
+    index: NDArray[Any],
+    X: Any,
+    Y: Any,
+    metric: Any,
+    *,
+    scale: NDArray[Any],
+    col_scale: NDArray[Any] | None = None,
+) -> Edges:
+    """List the edges of a neighbor search row by row.
+
+    ``scale`` is the local scale of the rows of ``X`` and ``col_scale`` that of the rows of
+    ``Y``; None means that ``X`` is ``Y``.
+    """
+    n, k = index.shape
+    return Edges(
+        distance=distance.ravel(),
+        row=np.repeat(np.arange(n, dtype=np.int32), k),
+        col=index.ravel().astype(np.int32),
+        X=X,
+        Y=Y,
+        row_scale=scale,
+        col_scale=scale if col_scale is None else col_scale,
+        metric=metric,
+    )
+
+
+def join_new_rows(edges: Edges, weight: EdgeWeight, shape: tuple[int, int]) -> sparse.csr_array:
+    """Weigh the edges of new rows; a row equal to rows of the fit is joined to them alone."""
+    weights = weight(edges)
+    same = _equal_ends(edges)
+    has_same = np.zeros(shape[0], dtype=bool)
+    has_same[edges.row[same]] = True
+    weights = np.where(has_same[edges.row], same.astype(weights.dtype), weights)
+    W = sparse.csr_array((weights, (edges.row, edges.col)), shape=shape)
+    W.eliminate_zeros()
+    # All weights of a far row can underflow to zero: it then takes its nearest neighbor.
+    lonely = np.flatnonzero(np.diff(W.indptr) == 0)
+    lonely = lonely[np.isin(lonely, edges.row)]
+    if len(lonely):
+        order = np.lexsort((edges.distance, edges.row))
+        first = order[np.searchsorted(edges.row[order], lonely)]
+        extra = sparse.csr_array(
+            (np.ones(len(lonely), dtype=W.dtype), (edges.row[first], edges.col[first])), shape=shape
+        )
+        W = sparse.csr_array(W + extra)
+    return W
+
+
+def _equal_ends(edges: Edges) -> NDArray[np.bool_]:
+    """Tell which edges join two equal rows (only where the distance is tiny is it asked)."""
+    same = np.zeros(len(edges.row), dtype=bool)
+    largest = edges.distance.max(initial=0.0)
+    near = np.flatnonzero(edges.distance <= 1e-5 * largest)
+    if len(near):
+        A, B = edges.X[edges.row[near]], edges.Y[edges.col[near]]
+        if sparse.issparse(A):
+            same[near] = np.diff(sparse.csr_array(A != B).indptr) == 0
+        else:
+            same[near] = (A == B).all(axis=1)
+    return same

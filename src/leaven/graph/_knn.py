@@ -1,0 +1,167 @@
+"""The k-nearest-neighbor graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from leaven.graph._base import GraphBuilder, edges_from_neighbors, join_new_rows
+from leaven.graph._graph import Graph, symmetrize
+from leaven.graph._neighbors import NeighborIndex
+from leaven.graph._weights import Edges, as_weight
+
+
+class KNNGraph(GraphBuilder):
+    """Join every row to its k nearest neighbors.
+
+    An edge exists when one end is among the k nearest of the other (``"union"``,
+    ``max(P, Pᵀ)``) or when both are (``"mutual"``, ``min(P, Pᵀ)``).
+
+    Parameters
+    ----------
+    n_neighbors : int, default=7
+        At most the number of other rows is used. Few neighbors with weights that adapt to
+        the density label best; more help when the graph falls into pieces.
+    metric : str or callable, default="euclidean"
+        Any metric of scikit-learn. ``"cosine"`` is for text.
+    weight : weight or str, default="gaussian"
+        For instance ``Gaussian(bandwidth=2.0)``, ``Binary()`` or ``"binary"``. The default
+        adapts to the density around each row.
+    symmetrize : {"union", "mutual", "mean"}, default="union"
+    include_labeled : bool, default=False
+        Join each row also to its nearest labeled row when none is among its neighbors, so
+        that no component is without a label (Nguyen, 2019, section 3.5). ``fit`` then
+        needs ``y``.
+    algorithm : {"auto", "exact", "approximate"}, default="auto"
+        Exact search is scikit-learn's, approximate search is faiss's (extra ``ann``).
+        ``"auto"`` is approximate from 50,000 dense rows up if faiss is installed.
+    recall : float, default=0.99
+        The share of true neighbors that the approximate search must find on a sample.
+    metric_params : dict, optional
+    memory : str or joblib.Memory, optional
+        Where to keep built graphs; the same rows and parameters are then built once.
+    n_jobs : int, optional
+
+    Attributes
+    ----------
+    graph_ : Graph
+    is_approximate_ : bool
+    weight_ : the fitted weight
+
+    See Also
+    --------
+    KNNTreeGraph : Keeps only a spanning forest of this graph.
+
+    Examples
+    --------
+    >>> from leaven.graph import KNNGraph
+    >>> KNNGraph(n_neighbors=1, weight="binary").build([[0.0], [1.0], [3.0]]).adjacency.toarray()
+    array([[0., 1., 0.],
+           [1., 0., 1.],
+           [0., 1., 0.]])
+    """
+
+    def __init__(
+        self,
+        n_neighbors: int = 7,
+        *,
+        metric: Any = "euclidean",
+        weight: Any = "gaussian",
+        symmetrize: str = "union",
+        include_labeled: bool = False,
+        algorithm: str = "auto",
+        recall: float = 0.99,
+        metric_params: dict[str, Any] | None = None,
+        memory: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.metric = metric
+        self.weight = weight
+        self.symmetrize = symmetrize
+        self.include_labeled = include_labeled
+        self.algorithm = algorithm
+        self.recall = recall
+        self.metric_params = metric_params
+        self.memory = memory
+        self.n_jobs = n_jobs
+
+    def _uses_labels(self) -> bool:
+        return self.include_labeled
+
+    def _fit_graph(self, X: Any, labeled: NDArray[np.bool_] | None) -> None:
+        n = X.shape[0]
+        self._index = self._make_index(X)
+        self.is_approximate_ = self._index.is_approximate
+        k = self._n_neighbors(n - 1)
+        distance, index = self._index.within(self._n_searched(k, n))
+        edges = edges_from_neighbors(distance, index, X, X, self.metric, scale=distance[:, k - 1])
+        if self.include_labeled:
+            edges = self._with_labeled(edges, X, index, labeled)
+        self._scale = edges.row_scale
+        self.weight_ = as_weight(self.weight).fit(edges)
+        W = sparse.csr_array((self.weight_(edges), (edges.row, edges.col)), shape=(n, n))
+        self.graph_ = Graph._trusted(self._finish(symmetrize(W, self.symmetrize), edges))
+
+    def _n_searched(self, k: int, n: int) -> int:
+        """How many neighbors to search for; the spanning tree of a small table wants all."""
+        return k
+
+    def _finish(self, W: sparse.csr_array, edges: Edges) -> sparse.csr_array:
+        """What becomes of the symmetric weights; the trees keep some of the edges only."""
+        return W
+
+    def _make_index(self, X: Any) -> NeighborIndex:
+        return NeighborIndex(
+            X,
+            metric=self.metric,
+            metric_params=self.metric_params,
+            algorithm=self.algorithm,
+            recall=self.recall,
+            n_jobs=self.n_jobs,
+        )
+
+    def _n_neighbors(self, most: int) -> int:
+        if not isinstance(self.n_neighbors, (int, np.integer)) or self.n_neighbors < 1:
+            raise ValueError(f"n_neighbors must be an integer from 1 up, got {self.n_neighbors!r}.")
+        return min(int(self.n_neighbors), most)
+
+    def _with_labeled(
+        self, edges: Edges, X: Any, index: NDArray[Any], labeled: NDArray[np.bool_] | None
+    ) -> Edges:
+        if labeled is None or not labeled.any():
+            raise ValueError("include_labeled=True needs y with at least one labeled row in fit.")
+        lacking = np.flatnonzero(~labeled & ~labeled[index].any(axis=1))
+        if not len(lacking):
+            return edges
+        known = np.flatnonzero(labeled)
+        exact = NeighborIndex(
+            X[known],
+            metric=self.metric,
+            metric_params=self.metric_params,
+            algorithm="exact",
+            n_jobs=self.n_jobs,
+        )
+        distance, nearest = exact.of(X[lacking], 1)
+        return Edges(
+            distance=np.concatenate([edges.distance, distance.ravel()]),
+            row=np.concatenate([edges.row, lacking]),
+            col=np.concatenate([edges.col, known[nearest.ravel()]]),
+            X=X,
+            Y=X,
+            row_scale=edges.row_scale,
+            col_scale=edges.col_scale,
+            metric=self.metric,
+        )
+
+    def _weights_to(self, X_new: Any) -> sparse.csr_array:
+        X = self._index._X
+        k = self._n_neighbors(X.shape[0])
+        distance, index = self._index.of(X_new, k)
+        edges = edges_from_neighbors(
+            distance, index, X_new, X, self.metric, scale=distance[:, -1], col_scale=self._scale
+        )
+        return join_new_rows(edges, self.weight_, (X_new.shape[0], X.shape[0]))

@@ -1,0 +1,279 @@
+"""Nearest neighbors: exact through scikit-learn, approximate through faiss.
+
+Both sit behind :class:`NeighborIndex`, so that builders do not know which one is at work.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.neighbors import VALID_METRICS, NearestNeighbors
+from sklearn.preprocessing import normalize
+
+from leaven._optional import import_optional, is_installed
+
+ALGORITHMS = ("auto", "exact", "approximate")
+APPROXIMATE_FROM = 50_000
+"""From this many rows up, ``algorithm="auto"`` is approximate where faiss is installed."""
+
+_PAIR_CHUNK = 1 << 15
+_SPARSE_CHUNK_BYTES = 1 << 26
+
+
+def check_metric(metric: Any) -> None:
+    """Raise for a metric that scikit-learn does not know.
+
+    Raises
+    ------
+    ValueError
+        Lists the metrics that are known.
+    """
+    if callable(metric):
+        return
+    known = sorted(set(VALID_METRICS["brute"]) - {"precomputed"})
+    if metric not in known:
+        raise ValueError(f"metric={metric!r} is not known. Use a callable or one of {known}.")
+
+
+def use_approximate(algorithm: str, X: Any, metric: Any) -> bool:
+    """Decide between the exact and the approximate search.
+
+    Parameters
+    ----------
+    algorithm : {"auto", "exact", "approximate"}
+    X : matrix of shape (n_samples, n_features)
+    metric : str or callable
+
+    Returns
+    -------
+    bool
+    """
+    if algorithm not in ALGORITHMS:
+        raise ValueError(f"algorithm must be one of {ALGORITHMS}, got {algorithm!r}.")
+    fits = metric in ("euclidean", "l2", "cosine") and not sparse.issparse(X)
+    if algorithm == "approximate":
+        if not fits:
+            raise ValueError(
+                "algorithm='approximate' needs a dense X and metric 'euclidean' or 'cosine', got "
+                f"{'sparse' if sparse.issparse(X) else 'dense'} X and metric={metric!r}. Use "
+                "algorithm='exact', or reduce sparse text to a few hundred dense columns "
+                "with TruncatedSVD first."
+            )
+        return True
+    return algorithm == "auto" and fits and X.shape[0] >= APPROXIMATE_FROM and is_installed("faiss")
+
+
+class NeighborIndex:
+    """Searches for the nearest rows of ``X``.
+
+    Parameters
+    ----------
+    X : dense or CSR matrix of shape (n_samples, n_features)
+    metric : str or callable
+    metric_params : dict, optional
+    algorithm : {"auto", "exact", "approximate"}
+    recall : float
+        The share of true neighbors that the approximate search must find on a sample of
+        rows; it searches more of its lists until it does.
+    n_jobs : int, optional
+
+    Attributes
+    ----------
+    is_approximate : bool
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        *,
+        metric: Any = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        algorithm: str = "auto",
+        recall: float = 0.99,
+        n_jobs: int | None = None,
+    ) -> None:
+        check_metric(metric)
+        self.metric = metric
+        self.n_rows = int(X.shape[0])
+        self.is_approximate = use_approximate(algorithm, X, metric)
+        self._cosine = metric == "cosine"
+        # On the unit sphere cosine distance is half the squared Euclidean one. That search
+        # is several times faster, but an all-zero row has no place on the sphere.
+        self._on_sphere = self._cosine and not sparse.issparse(X) and bool(_norms(X).all())
+        self._X = X
+        self._search: Any
+        if self.is_approximate:
+            self._search = _Inverted(self._prepare(X), recall=recall)
+        elif self._cosine and sparse.issparse(X):
+            self._search = _SparseCosine(X)
+        else:
+            self._search = NearestNeighbors(
+                metric="euclidean" if self._on_sphere else metric,
+                metric_params=metric_params,
+                n_jobs=n_jobs,
+            ).fit(self._prepare(X))
+
+    def _prepare(self, X: Any) -> Any:
+        if self._on_sphere or (self._cosine and self.is_approximate):
+            return normalize(X)
+        return X
+
+    def within(self, k: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return distances and numbers of the ``k`` nearest other rows of every row."""
+        if isinstance(self._search, NearestNeighbors):
+            distance, index = self._search.kneighbors(n_neighbors=k)
+        else:
+            distance, index = _drop_self(*self._search.search(None, k + 1))
+        return self._exact(self._X, distance, index)
+
+    def of(self, X_new: Any, k: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return distances and numbers of the ``k`` rows nearest to each row of ``X_new``."""
+        if isinstance(self._search, NearestNeighbors):
+            if self._on_sphere and not _norms(X_new).all():
+                return self._of_zero_rows(X_new, k)
+            distance, index = self._search.kneighbors(self._prepare(X_new), n_neighbors=k)
+        else:
+            distance, index = self._search.search(self._prepare(X_new), k)
+        return self._exact(X_new, distance, index)
+
+    def _of_zero_rows(self, X_new: Any, k: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """An all-zero new row is as far from everything; scikit-learn's search says so."""
+        plain = NearestNeighbors(metric="cosine", algorithm="brute").fit(self._X)
+        distance, index = plain.kneighbors(X_new, n_neighbors=k)
+        return distance, index
+
+    def _exact(
+        self, A: Any, distance: NDArray[Any], index: NDArray[Any]
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Compute the distances found once more, from the differences of the rows.
+
+        The fast searches use ``|a|² - 2ab + |b|²``, which loses most digits for rows that
+        are close; equal rows then seem to be apart.
+        """
+        metric = self.metric
+        if sparse.issparse(A) or not (
+            metric in ("euclidean", "l2") or self._on_sphere or self.is_approximate
+        ):
+            return distance, index
+        distance = np.empty(index.shape, dtype=A.dtype)
+        left_rows, right_rows = self._prepare(A), self._prepare(self._X)
+        step = max(1, _PAIR_CHUNK // index.shape[1])
+        for start in range(0, len(index), step):
+            rows = slice(start, start + step)
+            difference = left_rows[rows, None, :] - right_rows[index[rows]]
+            distance[rows] = np.einsum("ijk,ijk->ij", difference, difference)
+        distance = distance / 2 if self._cosine else np.sqrt(distance)
+        order = np.argsort(distance, axis=1, kind="stable")
+        return np.take_along_axis(distance, order, axis=1), np.take_along_axis(index, order, axis=1)
+
+
+def _norms(X: Any) -> NDArray[Any]:
+    return np.einsum("ij,ij->i", X, X) if not sparse.issparse(X) else X.multiply(X).sum(axis=1)
+
+
+def _drop_self(distance: NDArray[Any], index: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Take each row out of its own neighbors; if copies crowd it out, the farthest goes."""
+    n, k = index.shape
+    own = index == np.arange(n)[:, None]
+    own[~own.any(axis=1), -1] = True
+    keep = ~own
+    return distance[keep].reshape(n, k - 1), index[keep].reshape(n, k - 1)
+
+
+class _SparseCosine:
+    """Exact cosine neighbors of sparse rows, by products of a few rows with all.
+
+    Text has thousands of columns and few non-zeros; the sparse product touches only those
+    and is many times faster than the generic search.
+    """
+
+    def __init__(self, X: Any) -> None:
+        self._unit = sparse.csr_array(normalize(X))
+        self._transposed = self._unit.T.tocsr()
+
+    def search(self, X_new: Any, k: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        unit = self._unit if X_new is None else sparse.csr_array(normalize(X_new))
+        n = self._unit.shape[0]
+        distance = np.empty((unit.shape[0], k), dtype=unit.dtype)
+        index = np.empty((unit.shape[0], k), dtype=np.intp)
+        step = max(1, _SPARSE_CHUNK_BYTES // (8 * n))
+        for start in range(0, unit.shape[0], step):
+            rows = slice(start, min(start + step, unit.shape[0]))
+            similarity = (unit[rows] @ self._transposed).toarray()
+            if X_new is None:  # a row comes first among its own neighbors, also if it is zero
+                own = np.arange(rows.start, rows.stop)
+                similarity[np.arange(len(own)), own] = 2.0
+            best = np.argpartition(-similarity, k - 1, axis=1)[:, :k]
+            value = np.take_along_axis(similarity, best, axis=1)
+            order = np.lexsort((best, -value), axis=1)
+            index[rows] = np.take_along_axis(best, order, axis=1)
+            distance[rows] = 1.0 - np.take_along_axis(value, order, axis=1)
+        # Rounding leaves copies at ±1e-16; a distance is not negative.
+        return np.where(distance < 1e-12, 0.0, distance), index
+
+
+class _Inverted:
+    """Approximate Euclidean neighbors by faiss's inverted file.
+
+    The rows are put into about ``2 √n`` lists by k-means and a search looks into the
+    ``nprobe`` lists nearest to the query. ``nprobe`` is doubled until the search finds the
+    wanted share of the true neighbors on a sample of rows. Seeds are fixed: the same data
+    give the same neighbors.
+    """
+
+    _SAMPLE = 256
+    _SMALL = 5_000
+
+    def __init__(self, X: Any, *, recall: float, k: int = 10) -> None:
+        faiss = import_optional("faiss", extra="ann", needed_by="algorithm='approximate'")
+        if not 0 < recall <= 1:
+            raise ValueError(f"recall must lie in (0, 1], got {recall!r}.")
+        self._rows = np.ascontiguousarray(X, dtype=np.float32)
+        n, n_features = self._rows.shape
+        flat = faiss.IndexFlatL2(n_features)
+        self._index: Any
+        if n < self._SMALL:
+            self._index = flat
+            self._index.add(self._rows)
+            return
+        n_lists = 2 ** round(np.log2(2 * np.sqrt(n)))
+        self._index = faiss.IndexIVFFlat(flat, n_features, n_lists)
+        self._index.cp.seed = 0
+        self._index.cp.min_points_per_centroid = 1
+        rng = np.random.default_rng(0)
+        training = rng.choice(n, size=min(n, 64 * n_lists), replace=False)
+        self._index.train(self._rows[np.sort(training)])
+        self._index.add(self._rows)
+        sample = self._rows[rng.choice(n, size=self._SAMPLE, replace=False)]
+        truth, _ = faiss.knn(sample, self._rows, k)
+        self._index.nprobe = 4
+        while self._index.nprobe < n_lists:
+            found, _ = self._index.search(sample, k)
+            # Compared by distance, not by number: copies are as good as the original.
+            if np.mean(found <= truth[:, -1:] * (1 + 1e-5) + 1e-12) >= recall:
+                break
+            self._index.nprobe *= 2
+
+    def search(self, X_new: Any, k: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        rows = self._rows if X_new is None else np.ascontiguousarray(X_new, dtype=np.float32)
+        distance, index = self._index.search(rows, k)
+        missing = index < 0
+        if missing.any():  # fewer than k rows in the lists that were searched
+            probe = self._index.nprobe
+            self._index.nprobe = self._index.nlist
+            some = missing.any(axis=1)
+            distance[some], index[some] = self._index.search(rows[some], k)
+            self._index.nprobe = probe
+        return np.sqrt(np.maximum(distance, 0)), index
+
+    def __getstate__(self) -> dict[str, Any]:
+        faiss = import_optional("faiss", extra="ann", needed_by="algorithm='approximate'")
+        return {"rows": self._rows, "index": faiss.serialize_index(self._index)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        faiss = import_optional("faiss", extra="ann", needed_by="algorithm='approximate'")
+        self._rows = state["rows"]
+        self._index = faiss.deserialize_index(state["index"])
