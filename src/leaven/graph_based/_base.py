@@ -1,0 +1,142 @@
+"""What the graph classifiers share: building the graph, and labeling new rows."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _num_features,
+    _num_samples,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
+
+from leaven._base import TransductionMixin, normalize_rows
+from leaven._compat import validate_params_of
+from leaven._labels import UNLABELED, class_prior, encode_labels
+from leaven.exceptions import UnreachedWarning
+from leaven.graph import Graph, KNNGraph
+from leaven.graph_based._class_mass import class_mass_factors
+
+
+class GraphClassifier(TransductionMixin, BaseEstimator):
+    """Base of the classifiers that label the nodes of a graph.
+
+    A subclass calls :meth:`_fit_graph` for the graph and the codes of the labels, computes
+    non-negative scores (n × classes), and hands them to :meth:`_store_scores`.
+    """
+
+    graph: Any
+    graph_builder_: Any
+    graph_: Graph
+    scores_: NDArray[Any]
+
+    def _fit_graph(self, X: Any, y: Any) -> tuple[Graph, NDArray[np.intp]]:
+        """Check parameters and data, build the graph, and encode the labels."""
+        if hasattr(self, "_parameter_constraints"):
+            validate_params_of(self)
+        builder = clone(KNNGraph() if self.graph is None else self.graph)
+        if getattr(builder, "uses_features", True):
+            X, codes = self._validate_fit(X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        else:
+            codes = self._validate_without_features(X, y)
+        self.graph_builder_ = builder.fit(X, codes)
+        self.graph_ = self.graph_builder_.graph_
+        if self.graph_.n_nodes != len(codes):
+            raise ValueError(
+                f"The graph has {self.graph_.n_nodes} nodes, but y has {len(codes)} rows."
+            )
+        return self.graph_, codes
+
+    def _validate_without_features(self, X: Any, y: Any) -> NDArray[np.intp]:
+        """With a graph that is given, ``X`` is only counted."""
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        self.classes_, codes = encode_labels(y, min_classes=2)
+        check_consistent_length(X, codes)
+        _check_feature_names(self, X, reset=True)
+        self.n_features_in_ = _num_features(X) if np.ndim(X) == 2 else 1
+        return codes
+
+    def _warn_unreached(self, reached: NDArray[np.bool_]) -> None:
+        missing = int((~reached).sum())
+        if missing:
+            n_parts = len(np.unique(self.graph_.components()[~reached]))
+            warnings.warn(
+                f"{missing} of {len(reached)} rows, in {n_parts} components of the graph, have no "
+                "path to a labeled row and get the class proportions of the labeled rows. Use "
+                "more neighbors, KNNGraph(include_labeled=True), or label one row in each "
+                "component.",
+                UnreachedWarning,
+                stacklevel=4,
+            )
+
+    def _store_scores(
+        self,
+        scores: NDArray[Any],
+        codes: NDArray[np.intp],
+        prior: Any = None,
+        *,
+        reached: NDArray[np.bool_] | None = None,
+        keep_given: bool = True,
+    ) -> None:
+        """Keep the scores, and derive distributions and transduction from them.
+
+        With a ``prior`` the scores of the unlabeled rows are brought to these class
+        proportions first (class mass normalization). Rows that are not ``reached`` say
+        nothing about the classes and do not count there.
+        """
+        self.scores_ = scores
+        self.class_factors_ = np.ones(len(self.classes_))
+        if prior is not None:
+            free = codes == UNLABELED
+            counted = free if reached is None else free & reached
+            if counted.any():
+                proportions = class_prior(prior, codes, self.classes_)
+                self.class_factors_ = class_mass_factors(scores[counted], proportions)
+        distributions = self._distributions(scores)
+        if reached is not None and not reached.all():
+            distributions[~reached] = normalize_rows(scores[~reached])
+        self._store_transduction(distributions, codes, keep_given=keep_given)
+
+    def _distributions(self, scores: NDArray[Any]) -> NDArray[Any]:
+        return normalize_rows(scores * self.class_factors_.astype(scores.dtype))
+
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Class probabilities of new rows, from the rows of ``fit`` that they resemble.
+
+        The scores of the training rows are averaged with the weights of the edges that
+        would join the new row to them. A row equal to a training row gets its scores.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        if getattr(self.graph_builder_, "uses_features", True):
+            X = validate_data(
+                self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
+            )
+        else:
+            _num_samples(X)
+        weights = self.graph_builder_.weights_to(X)
+        total = np.asarray(weights.sum(axis=1)).reshape(-1, 1)
+        scores = (weights @ self.scores_) / np.where(total == 0, 1.0, total)
+        return self._distributions(scores)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

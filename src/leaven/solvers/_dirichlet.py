@@ -1,0 +1,82 @@
+"""The Dirichlet problem on a graph: functions that are harmonic off a boundary."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from leaven.solvers._linear import Solution, solve_spd
+
+
+def solve_dirichlet(
+    laplacian: sparse.csr_array,
+    boundary: NDArray[np.bool_],
+    values: NDArray[Any],
+    *,
+    pull: NDArray[Any] | None = None,
+    target: NDArray[Any] | None = None,
+    method: str = "auto",
+    tol: float = 1e-6,
+    max_iter: int = 10_000,
+) -> tuple[NDArray[Any], Solution]:
+    """Extend ``values`` from the boundary nodes to a harmonic function on the graph.
+
+    With ``L = D - W`` split into inner nodes u and boundary nodes l it solves
+
+    .. math:: (L_{uu} + C_u) f_u = -L_{ul} f_l + C_u h_u
+
+    where ``C = diag(pull)``. Without a pull this is equation (5) of Zhu, Ghahramani and
+    Lafferty (2003); a pull ties each node to a target value of its own, which gives the
+    "dongle" nodes of their section 5. Every component must hold a boundary node or a
+    positive pull.
+
+    Parameters
+    ----------
+    laplacian : csr_array of shape (n_nodes, n_nodes)
+        Combinatorial.
+    boundary : bool array of shape (n_nodes,)
+    values : array of shape (n_boundary, n_columns)
+    pull : array of shape (n_nodes,), optional
+        Non-negative.
+    target : array of shape (n_nodes, n_columns), optional
+        The values ``h`` that the pull is towards.
+    method, tol, max_iter
+        As in :func:`~leaven.solvers.solve_spd`.
+
+    Returns
+    -------
+    f : ndarray of shape (n_nodes, n_columns)
+        ``values`` on the boundary.
+    solution : Solution
+        How the system was solved.
+
+    Examples
+    --------
+    Weights 6, 3 and 2 in a row are resistances of 1/6, 1/3 and 1/2, and a drop of 6 splits
+    into 1, 2 and 3:
+
+    >>> import numpy as np
+    >>> from leaven.graph import Graph
+    >>> from leaven.solvers import solve_dirichlet
+    >>> graph = Graph.from_edges([(0, 1), (1, 2), (2, 3)], [6.0, 3.0, 2.0])
+    >>> ends = np.array([True, False, False, True])
+    >>> solve_dirichlet(graph.laplacian(), ends, np.array([[9.0], [3.0]]))[0].ravel()
+    array([9., 8., 6., 3.])
+    """
+    inner = np.flatnonzero(~boundary)
+    f = np.empty((len(boundary), values.shape[1]))
+    f[boundary] = values
+    rows = laplacian[inner]
+    A = sparse.csr_array(rows[:, inner])
+    B = -(rows[:, np.flatnonzero(boundary)] @ values)
+    if pull is not None:
+        assert target is not None
+        C = pull[inner]
+        A = sparse.csr_array(A + sparse.diags_array(C, format="csr"))
+        B = B + C[:, None] * target[inner]
+    solution = solve_spd(A, B, method=method, tol=tol, max_iter=max_iter)
+    f[inner] = solution.x
+    return f, solution

@@ -1,0 +1,248 @@
+"""Sparse symmetric positive definite systems with many right-hand sides.
+
+Graph methods solve ``A X = B`` where ``A`` is a Laplacian with something added to it and
+``B`` has one column a class. Conjugate gradients run on all columns at once, since one
+product of ``A`` with a block costs little more than one with a vector.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import reverse_cuthill_mckee
+from scipy.sparse.linalg import splu
+
+from leaven._optional import is_installed
+
+METHODS = ("auto", "direct", "cg", "amg", "propagation")
+
+_DIRECT_BELOW = 3_000
+"""Sparse LU is fastest below about this many nodes; on larger neighbor graphs it fills in."""
+
+_TREE_LIKE = 4.0
+"""With at most this many entries a row (a tree has three) LU does not fill in at any size."""
+
+_PATIENCE = 100
+"""Iterations of plain conjugate gradients after which the speed of convergence is judged."""
+
+_TOO_MANY = 400
+"""More iterations than this expected: setting up a multigrid hierarchy pays."""
+
+logger = logging.getLogger("leaven")
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The solution of a system and how it was found.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n, n_columns)
+    method : str
+        The solver that did the work: ``"direct"``, ``"cg"``, ``"amg"`` or ``"propagation"``.
+    n_iter : int
+    residual : float
+        The largest relative residual ``|b - A x| / |b|`` of a column.
+    converged : bool
+    """
+
+    x: NDArray[Any]
+    method: str
+    n_iter: int
+    residual: float
+    converged: bool
+
+
+def solve_spd(
+    A: sparse.csr_array,
+    B: NDArray[Any],
+    *,
+    method: str = "auto",
+    tol: float = 1e-6,
+    max_iter: int = 10_000,
+) -> Solution:
+    """Solve ``A X = B`` for a sparse symmetric positive definite matrix.
+
+    Parameters
+    ----------
+    A : csr_array of shape (n, n)
+    B : ndarray of shape (n, n_columns)
+    method : {"auto", "direct", "cg", "amg", "propagation"}, default="auto"
+        - ``"direct"``: sparse LU factorization;
+        - ``"cg"``: conjugate gradients with the diagonal as preconditioner;
+        - ``"amg"``: conjugate gradients with algebraic multigrid (pyamg, extra ``ann``);
+        - ``"propagation"``: the iteration ``X ← X + D^{-1} (B - A X)``, which for
+          harmonic functions is label propagation. Slow; for comparison;
+        - ``"auto"``: LU for small and for tree-like systems, otherwise conjugate
+          gradients, with a change to multigrid when they are too slow.
+    tol : float, default=1e-6
+        Largest relative residual of a column.
+    max_iter : int, default=10,000
+
+    Returns
+    -------
+    Solution
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> from leaven.solvers import solve_spd
+    >>> A = sparse.csr_array([[2.0, -1.0], [-1.0, 2.0]])
+    >>> solve_spd(A, np.array([[1.0], [1.0]])).x
+    array([[1.],
+           [1.]])
+    """
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {METHODS}, got {method!r}.")
+    A = sparse.csr_array(A, dtype=np.float64)
+    B = np.ascontiguousarray(B, dtype=np.float64)
+    n = A.shape[0]
+    if n == 0 or B.shape[1] == 0:
+        return Solution(np.zeros(B.shape), "direct", 0, 0.0, True)
+    if method == "direct" or (method == "auto" and (n <= _DIRECT_BELOW or A.nnz <= _TREE_LIKE * n)):
+        return _direct(A, B)
+    if method == "propagation":
+        return _propagation(A, B, tol, max_iter)
+    return _krylov(A, B, method, tol, max_iter)
+
+
+def _direct(A: sparse.csr_array, B: NDArray[Any]) -> Solution:
+    lu = splu(A.tocsc(), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
+    x = lu.solve(B)
+    return Solution(x, "direct", 1, _residual(A, x, B), True)
+
+
+def _residual(A: sparse.csr_array, x: NDArray[Any], B: NDArray[Any]) -> float:
+    size = np.linalg.norm(B, axis=0)
+    return float((np.linalg.norm(B - A @ x, axis=0) / np.where(size == 0, 1.0, size)).max())
+
+
+def _propagation(A: sparse.csr_array, B: NDArray[Any], tol: float, max_iter: int) -> Solution:
+    inverse = 1.0 / A.diagonal()[:, None]
+    limit = tol * np.linalg.norm(B, axis=0)
+    x = np.zeros_like(B)
+    step = 0
+    for step in range(1, max_iter + 1):
+        R = B - A @ x
+        if (np.linalg.norm(R, axis=0) <= limit).all():
+            return Solution(x, "propagation", step - 1, _residual(A, x, B), True)
+        x += inverse * R
+    return Solution(x, "propagation", step, _residual(A, x, B), False)
+
+
+def _krylov(
+    A: sparse.csr_array, B: NDArray[Any], method: str, tol: float, max_iter: int
+) -> Solution:
+    # Neighbors in the graph become neighbors in memory: the products run a third faster.
+    order = reverse_cuthill_mckee(A, symmetric_mode=True)
+    A, B = A[order][:, order], B[order]
+    x = np.zeros_like(B)
+    n_iter, used = 0, "cg"
+    may_switch = method == "auto" and is_installed("pyamg")
+    if method != "amg":
+        n_iter = _conjugate_gradients(A, B, x, _jacobi(A), tol, max_iter, give_up=may_switch)
+    residual = _residual(A, x, B)
+    if residual > tol * 1.01 and (method == "amg" or may_switch):
+        logger.info("conjugate gradients were slow; multigrid takes over")
+        used = "amg"
+        n_iter += _conjugate_gradients(
+            A, B, x, multigrid(A), tol, max(max_iter - n_iter, 1), give_up=False
+        )
+        residual = _residual(A, x, B)
+    result = np.empty_like(x)
+    result[order] = x
+    return Solution(result, used, n_iter, residual, residual <= tol * 1.01)
+
+
+def _conjugate_gradients(
+    A: sparse.csr_array,
+    B: NDArray[Any],
+    x: NDArray[Any],
+    precondition: Callable[[NDArray[Any]], NDArray[Any]],
+    tol: float,
+    max_iter: int,
+    *,
+    give_up: bool,
+) -> int:
+    """Improve ``x`` in place until every column's residual is small; return the iterations.
+
+    Columns are independent problems that share the product with ``A``; a column that has
+    converged is left out of it. With ``give_up`` the iteration ends early when, at the
+    speed so far, it would take much longer.
+    """
+    size = np.linalg.norm(B, axis=0)
+    limit = tol * np.where(size == 0, 1.0, size)
+    R = B - A @ x
+    norm = np.linalg.norm(R, axis=0)
+    active = np.flatnonzero(norm > limit)
+    if not len(active):
+        return 0
+    X, R = x[:, active], R[:, active]
+    Z = precondition(R)
+    P = Z.copy()
+    rz = np.einsum("ij,ij->j", R, Z)
+    start = norm[active].max()
+    for iteration in range(1, max_iter + 1):
+        Q = A @ P
+        step = rz / np.einsum("ij,ij->j", P, Q)
+        X += step * P
+        R -= step * Q
+        norm = np.sqrt(np.einsum("ij,ij->j", R, R))
+        going = norm > limit[active]
+        if not going.any():
+            break
+        if not going.all():
+            x[:, active[~going]] = X[:, ~going]
+            X, R, P, rz = X[:, going], R[:, going], P[:, going], rz[going]
+            active = active[going]
+        if give_up and iteration == _PATIENCE:
+            slowest = float(np.max(norm[going] / limit[active]))
+            rate = np.log(max(start / norm.max(), 1.0 + 1e-9)) / iteration
+            if np.log(slowest) / rate > _TOO_MANY:
+                break
+        Z = precondition(R)
+        new = np.einsum("ij,ij->j", R, Z)
+        P *= new / rz
+        P += Z
+        rz = new
+    x[:, active] = X
+    return iteration
+
+
+def _jacobi(A: sparse.csr_array) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    inverse = 1.0 / A.diagonal()[:, None]
+    return lambda R: inverse * R
+
+
+def multigrid(A: sparse.csr_array) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """Return a symmetric multigrid cycle that works on all columns of a block at once.
+
+    pyamg makes the hierarchy (smoothed aggregation); its own cycles take one column at a
+    time, so the cycle is here: one weighted Jacobi step before and after each level.
+    """
+    import pyamg
+
+    hierarchy = pyamg.smoothed_aggregation_solver(
+        sparse.csr_matrix(A), max_coarse=500, presmoother=None, postsmoother=None
+    )
+    levels = hierarchy.levels
+    inverse = [(2.0 / 3.0) / level.A.diagonal()[:, None] for level in levels]
+    coarsest = np.linalg.pinv(levels[-1].A.toarray(), hermitian=True)
+
+    def cycle(R: NDArray[Any], depth: int = 0) -> NDArray[Any]:
+        if depth == len(levels) - 1:
+            return coarsest @ R
+        level = levels[depth]
+        x = inverse[depth] * R
+        x += level.P @ cycle(level.R @ (R - level.A @ x), depth + 1)
+        x += inverse[depth] * (R - level.A @ x)
+        return x
+
+    return cycle

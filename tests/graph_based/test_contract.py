@@ -1,0 +1,16 @@
+"""scikit-learn's own checks on every classifier of the family."""
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from leaven.graph import KNNGraph
+from leaven.graph_based import HarmonicClassifier
+
+KNOWN = {"check_classifiers_classes": "-1 marks an unlabeled row, not a class"}
+
+
+@parametrize_with_checks(
+    [HarmonicClassifier(), HarmonicClassifier(KNNGraph(5), prior="labeled", label_noise=0.2)],
+    expected_failed_checks=lambda estimator: KNOWN,
+)
+def test_sklearn_contract(estimator, check):
+    check(estimator)
