@@ -3,13 +3,26 @@
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from leaven.graph import KNNGraph
-from leaven.graph_based import HarmonicClassifier
+from leaven.graph_based import (
+    ConsistencyClassifier,
+    HarmonicClassifier,
+    LabelPropagationClassifier,
+    PoissonClassifier,
+    SoftLabelPropagationClassifier,
+)
 
 KNOWN = {"check_classifiers_classes": "-1 marks an unlabeled row, not a class"}
 
 
 @parametrize_with_checks(
-    [HarmonicClassifier(), HarmonicClassifier(KNNGraph(5), prior="labeled", label_noise=0.2)],
+    [
+        ConsistencyClassifier(),
+        LabelPropagationClassifier(),
+        PoissonClassifier(),
+        SoftLabelPropagationClassifier(),
+        HarmonicClassifier(),
+        HarmonicClassifier(KNNGraph(5), prior="labeled", label_noise=0.2),
+    ],
     expected_failed_checks=lambda estimator: KNOWN,
 )
 def test_sklearn_contract(estimator, check):

@@ -4,5 +4,18 @@ from __future__ import annotations
 
 from leaven.graph_based._class_mass import class_mass_normalization
 from leaven.graph_based._harmonic import HarmonicClassifier
+from leaven.graph_based._poisson import PoissonClassifier
+from leaven.graph_based._propagation import (
+    ConsistencyClassifier,
+    LabelPropagationClassifier,
+    SoftLabelPropagationClassifier,
+)
 
-__all__ = ["HarmonicClassifier", "class_mass_normalization"]
+__all__ = [
+    "ConsistencyClassifier",
+    "HarmonicClassifier",
+    "LabelPropagationClassifier",
+    "PoissonClassifier",
+    "SoftLabelPropagationClassifier",
+    "class_mass_normalization",
+]

@@ -101,14 +101,20 @@ class GraphClassifier(TransductionMixin, BaseEstimator):
             counted = free if reached is None else free & reached
             if counted.any():
                 proportions = class_prior(prior, codes, self.classes_)
-                self.class_factors_ = class_mass_factors(scores[counted], proportions)
+                mass = self._nonnegative(scores[counted])
+                self.class_factors_ = class_mass_factors(mass, proportions)
         distributions = self._distributions(scores)
         if reached is not None and not reached.all():
-            distributions[~reached] = normalize_rows(scores[~reached])
+            distributions[~reached] = normalize_rows(self._nonnegative(scores[~reached]))
         self._store_transduction(distributions, codes, keep_given=keep_given)
 
     def _distributions(self, scores: NDArray[Any]) -> NDArray[Any]:
-        return normalize_rows(scores * self.class_factors_.astype(scores.dtype))
+        factors = self.class_factors_.astype(scores.dtype)
+        return normalize_rows(self._nonnegative(scores) * factors)
+
+    def _nonnegative(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Bring scores into the form of masses; most methods have no negative ones."""
+        return scores
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Class probabilities of new rows, from the rows of ``fit`` that they resemble.

@@ -1,0 +1,177 @@
+"""Poisson learning: labels as sources and sinks, for very few of them."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from leaven._base import normalize_rows
+from leaven._compat import HasMethods, Interval, StrOptions
+from leaven._labels import UNLABELED, class_prior, one_hot
+from leaven.exceptions import ConvergenceWarning
+from leaven.graph import Graph
+from leaven.graph_based._base import GraphClassifier
+from leaven.solvers import Solution, solve_spd
+
+
+def solve_poisson(
+    graph: Graph, sources: NDArray[Any], *, tol: float = 1e-6, max_iter: int = 10_000
+) -> tuple[NDArray[Any], Solution]:
+    """Solve ``L u = b`` with ``Σ_i d_i u_i = 0`` in every component.
+
+    Parameters
+    ----------
+    graph : Graph
+    sources : ndarray of shape (n_nodes, n_columns)
+        ``b``; each column must sum to zero over each component.
+    tol, max_iter
+        As in :func:`~leaven.solvers.solve_spd`.
+
+    Returns
+    -------
+    u : ndarray of shape (n_nodes, n_columns)
+    solution : Solution
+
+    Examples
+    --------
+    A current of 1 through weights 2 and 4 drops by 1/2 and 1/4:
+
+    >>> import numpy as np
+    >>> from leaven.graph import Graph
+    >>> from leaven.graph_based._poisson import solve_poisson
+    >>> graph = Graph.from_edges([(0, 1), (1, 2)], [2.0, 4.0])
+    >>> u, _ = solve_poisson(graph, np.array([[1.0], [0.0], [-1.0]]))
+    >>> np.diff(u.ravel())
+    array([-0.5 , -0.25])
+    """
+    L = graph.laplacian()
+    # L is singular: constants on a component. Some weight on one node of each component
+    # makes it definite, and because the sources of a component sum to zero that node gets
+    # the value zero: the solution is exact, up to the constant that is set below.
+    component = graph.components()
+    mass = np.bincount(component, weights=graph.degree)
+    ground = np.zeros(graph.n_nodes)
+    first = np.unique(component, return_index=True)[1]
+    ground[first] = graph.degree[first] + (graph.degree[first] == 0)
+    A = sparse.csr_array(L + sparse.diags_array(ground, format="csr"))
+    solution = solve_spd(A, sources, tol=tol, max_iter=max_iter)
+    u = solution.x
+    weighted = graph.degree[:, None] * u
+    mean = np.zeros((len(mass), u.shape[1]))
+    np.add.at(mean, component, weighted)
+    mean /= np.where(mass > 0, mass, 1.0)[:, None]
+    return u - mean[component], solution
+
+
+class PoissonClassifier(GraphClassifier):
+    r"""Poisson learning (Calder, Cook, Thorpe and Slepčev, 2020).
+
+    With very few labels the harmonic function is nearly constant, with a spike at every
+    label. Poisson learning puts the labels in as sources and sinks instead,
+
+    .. math:: L u = \sum_{j \in \text{labeled}} (y_j - \bar y)\, \delta_j ,
+              \qquad \sum_i d_i u_i = 0 ,
+
+    and gives row i the class of the largest ``s_c u_ic``. Given labels are kept.
+
+    Parameters
+    ----------
+    graph : graph builder, default=None
+        None stands for ``KNNGraph()``.
+    prior : {"labeled", "uniform"}, dict or array, default="labeled"
+        The class proportions that the factors ``s_c`` bring the positive parts of ``u`` to;
+        None is ``s_c = 1``.
+    tol : float, default=1e-6
+    max_iter : int, default=10,000
+
+    Attributes
+    ----------
+    scores_ : ndarray of shape (n_samples, n_classes)
+        The solution u. Its rows sum to zero.
+    label_distributions_ : ndarray of shape (n_samples, n_classes)
+        The positive parts of ``s_c u_ic``, each row divided by its sum.
+    transduction_ : ndarray of shape (n_samples,)
+    n_iter_, converged_, n_unreached_
+        As in :class:`HarmonicClassifier`.
+
+    Notes
+    -----
+    The mean label is taken over each component of the graph, since sources must cancel
+    there. A component in which all labels are of one class gets that class.
+
+    References
+    ----------
+    J. Calder, B. Cook, M. Thorpe and D. Slepčev, "Poisson learning: graph based
+    semi-supervised learning at very low label rates", ICML 2020.
+
+    Examples
+    --------
+    >>> from leaven.graph_based import PoissonClassifier
+    >>> X = [[0.0], [1.0], [2.0], [8.0], [9.0], [10.0]]
+    >>> PoissonClassifier().fit(X, [0, -1, -1, -1, -1, 1]).transduction_
+    array([0, 0, 0, 1, 1, 1])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "graph": [HasMethods(["fit"]), None],
+        "prior": [StrOptions({"labeled", "uniform"}), "array-like", dict, None],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        graph: Any = None,
+        *,
+        prior: Any = "labeled",
+        tol: float = 1e-6,
+        max_iter: int = 10_000,
+    ) -> None:
+        self.graph = graph
+        self.prior = prior
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def fit(self, X: Any, y: Any) -> PoissonClassifier:
+        """Fit on the rows of ``X``, of which some have a label in ``y``."""
+        graph, codes = self._fit_graph(X, y)
+        given = codes != UNLABELED
+        reached = graph.reached_from(given)
+        self._warn_unreached(reached)
+        self.n_unreached_ = int((~reached).sum())
+        Y = one_hot(codes, len(self.classes_))
+        mean = _component_means(Y, given, graph.components())
+        sources = np.where(given[:, None], Y - mean, 0.0)
+        u, solution = solve_poisson(graph, sources, tol=self.tol, max_iter=int(self.max_iter))
+        # Where the labels of a component are all alike there is no source: its class is known.
+        u = np.where((mean == 1.0).any(axis=1, keepdims=True), mean, u)
+        u[~reached] = class_prior("labeled", codes, self.classes_, smoothing=0.0)
+        self.n_iter_, self.converged_ = max(solution.n_iter, 1), solution.converged
+        if not solution.converged:
+            warnings.warn(
+                f"The solver stopped after {solution.n_iter} iterations at a relative residual of "
+                f"{solution.residual:.1e}, above tol={self.tol:g}. Raise max_iter.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        dtype = graph.adjacency.dtype
+        self._store_scores(u.astype(dtype, copy=False), codes, self.prior, reached=reached)
+        return self
+
+    def _nonnegative(self, scores: NDArray[Any]) -> NDArray[Any]:
+        # Rows of u sum to zero, so the largest entry is positive and survives.
+        return np.maximum(scores, 0.0)
+
+
+def _component_means(
+    Y: NDArray[Any], given: NDArray[np.bool_], component: NDArray[Any]
+) -> NDArray[Any]:
+    """Mean label over the labeled nodes of the component of each node."""
+    totals = np.zeros((component.max() + 1, Y.shape[1]))
+    np.add.at(totals, component[given], Y[given])
+    return np.where(totals.any(axis=1, keepdims=True), normalize_rows(totals), 0.0)[component]
