@@ -18,7 +18,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
-from leaven._optional import is_installed
+from leaven._optional import import_optional, is_installed
 
 METHODS = ("auto", "direct", "cg", "amg", "propagation")
 
@@ -48,7 +48,8 @@ class Solution:
         The solver that did the work: ``"direct"``, ``"cg"``, ``"amg"`` or ``"propagation"``.
     n_iter : int
     residual : float
-        The largest relative residual ``|b - A x| / |b|`` of a column.
+        The largest relative residual ``|b - A x| / |b|`` of a column (of the iterative
+        solvers: with rows scaled by ``D^{-1/2}``, where D is the diagonal of A).
     converged : bool
     """
 
@@ -142,22 +143,25 @@ def _krylov(
 ) -> Solution:
     # Neighbors in the graph become neighbors in memory: the products run a third faster.
     order = reverse_cuthill_mckee(A, symmetric_mode=True)
-    A, B = A[order][:, order], B[order]
-    x = np.zeros_like(B)
+    # Scaled to a unit diagonal, conjugate gradients need no Jacobi preconditioner.
+    root = 1.0 / np.sqrt(A.diagonal()[order])
+    scale = sparse.diags_array(root, format="csr")
+    S = sparse.csr_array(scale @ A[order][:, order] @ scale)
+    C = root[:, None] * B[order]
+    x = np.zeros_like(C)
     n_iter, used = 0, "cg"
     may_switch = method == "auto" and is_installed("pyamg")
     if method != "amg":
-        n_iter = _conjugate_gradients(A, B, x, _jacobi(A), tol, max_iter, give_up=may_switch)
-    residual = _residual(A, x, B)
-    if residual > tol * 1.01 and (method == "amg" or may_switch):
-        logger.info("conjugate gradients were slow; multigrid takes over")
+        n_iter = _conjugate_gradients(S, C, x, tol, max_iter, give_up=may_switch)
+    if method == "amg" or (may_switch and _residual(S, x, C) > tol * 1.01):
+        logger.info("conjugate gradients after %d iterations: multigrid takes over", n_iter)
         used = "amg"
         n_iter += _conjugate_gradients(
-            A, B, x, multigrid(A), tol, max(max_iter - n_iter, 1), give_up=False
+            S, C, x, tol, max(max_iter - n_iter, 1), precondition=multigrid(S, 1.0 / root)
         )
-        residual = _residual(A, x, B)
+    residual = _residual(S, x, C)
     result = np.empty_like(x)
-    result[order] = x
+    result[order] = root[:, None] * x
     return Solution(result, used, n_iter, residual, residual <= tol * 1.01)
 
 
@@ -165,11 +169,11 @@ def _conjugate_gradients(
     A: sparse.csr_array,
     B: NDArray[Any],
     x: NDArray[Any],
-    precondition: Callable[[NDArray[Any]], NDArray[Any]],
     tol: float,
     max_iter: int,
     *,
-    give_up: bool,
+    precondition: Callable[[NDArray[Any]], NDArray[Any]] | None = None,
+    give_up: bool = False,
 ) -> int:
     """Improve ``x`` in place until every column's residual is small; return the iterations.
 
@@ -185,30 +189,28 @@ def _conjugate_gradients(
     if not len(active):
         return 0
     X, R = x[:, active], R[:, active]
-    Z = precondition(R)
-    P = Z.copy()
-    rz = np.einsum("ij,ij->j", R, Z)
+    P = R.copy() if precondition is None else precondition(R)
+    rz = np.einsum("ij,ij->j", R, P)
     start = norm[active].max()
     for iteration in range(1, max_iter + 1):
         Q = A @ P
-        step = rz / np.einsum("ij,ij->j", P, Q)
-        X += step * P
-        R -= step * Q
-        norm = np.sqrt(np.einsum("ij,ij->j", R, R))
+        norm = np.sqrt(_step(X, R, P, Q, rz))
         going = norm > limit[active]
         if not going.any():
             break
         if not going.all():
             x[:, active[~going]] = X[:, ~going]
-            X, R, P, rz = X[:, going], R[:, going], P[:, going], rz[going]
-            active = active[going]
+            X, R, P, rz = (np.ascontiguousarray(V[..., going]) for V in (X, R, P, rz))
+            active, norm = active[going], norm[going]
         if give_up and iteration == _PATIENCE:
-            slowest = float(np.max(norm[going] / limit[active]))
             rate = np.log(max(start / norm.max(), 1.0 + 1e-9)) / iteration
-            if np.log(slowest) / rate > _TOO_MANY:
+            if np.log(np.max(norm / limit[active])) / rate > _TOO_MANY:
                 break
-        Z = precondition(R)
-        new = np.einsum("ij,ij->j", R, Z)
+        if precondition is None:
+            Z, new = R, norm * norm
+        else:
+            Z = precondition(R)
+            new = np.einsum("ij,ij->j", R, Z)
         P *= new / rz
         P += Z
         rz = new
@@ -216,21 +218,28 @@ def _conjugate_gradients(
     return iteration
 
 
-def _jacobi(A: sparse.csr_array) -> Callable[[NDArray[Any]], NDArray[Any]]:
-    inverse = 1.0 / A.diagonal()[:, None]
-    return lambda R: inverse * R
+def _step(
+    X: NDArray[Any], R: NDArray[Any], P: NDArray[Any], Q: NDArray[Any], rz: NDArray[Any]
+) -> NDArray[Any]:
+    """Take one step along ``P`` in place; return the squared norms of the residuals."""
+    step = rz / np.einsum("ij,ij->j", P, Q)
+    part = P * step
+    X += part
+    np.multiply(Q, step, out=part)
+    R -= part
+    return np.einsum("ij,ij->j", R, R)
 
 
-def multigrid(A: sparse.csr_array) -> Callable[[NDArray[Any]], NDArray[Any]]:
+def multigrid(A: sparse.csr_array, smooth: NDArray[Any]) -> Callable[[NDArray[Any]], NDArray[Any]]:
     """Return a symmetric multigrid cycle that works on all columns of a block at once.
 
-    pyamg makes the hierarchy (smoothed aggregation); its own cycles take one column at a
-    time, so the cycle is here: one weighted Jacobi step before and after each level.
+    pyamg makes the hierarchy (smoothed aggregation) for a matrix whose slowest vector is
+    about ``smooth``; its own cycles take one column at a time, so the cycle is here: one
+    weighted Jacobi step before and after each level.
     """
-    import pyamg
-
+    pyamg = import_optional("pyamg", extra="ann", needed_by="solver 'amg'")
     hierarchy = pyamg.smoothed_aggregation_solver(
-        sparse.csr_matrix(A), max_coarse=500, presmoother=None, postsmoother=None
+        sparse.csr_matrix(A), B=smooth[:, None], max_coarse=500
     )
     levels = hierarchy.levels
     inverse = [(2.0 / 3.0) / level.A.diagonal()[:, None] for level in levels]
