@@ -115,7 +115,7 @@ def scale(largest):
     truth_all = truth_all % 10
     for n in sizes:
         X, truth = X_all[:n], truth_all[:n]
-        y = few_labels(truth, 400)
+        y = few_labels(truth, n // 1_000)  # one row in a hundred
         builder, build = timed(lambda X=X: KNNGraph(10, algorithm="approximate").fit(X))
         frozen = FrozenEstimator(builder)
         model, solve = timed(

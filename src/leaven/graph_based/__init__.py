@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from leaven.graph_based._class_mass import class_mass_normalization
 from leaven.graph_based._harmonic import HarmonicClassifier
+from leaven.graph_based._length_scales import LengthScales, learn_length_scales
 from leaven.graph_based._poisson import PoissonClassifier
 from leaven.graph_based._propagation import (
     ConsistencyClassifier,
@@ -15,7 +16,9 @@ __all__ = [
     "ConsistencyClassifier",
     "HarmonicClassifier",
     "LabelPropagationClassifier",
+    "LengthScales",
     "PoissonClassifier",
     "SoftLabelPropagationClassifier",
     "class_mass_normalization",
+    "learn_length_scales",
 ]

@@ -28,10 +28,10 @@ _DIRECT_BELOW = 3_000
 _TREE_LIKE = 4.0
 """With at most this many entries a row (a tree has three) LU does not fill in at any size."""
 
-_PATIENCE = 100
+_PATIENCE = 50
 """Iterations of plain conjugate gradients after which the speed of convergence is judged."""
 
-_TOO_MANY = 400
+_TOO_MANY = 300
 """More iterations than this expected: setting up a multigrid hierarchy pays."""
 
 logger = logging.getLogger("leaven")
