@@ -15,8 +15,20 @@ from sklearn.utils._param_validation import (
     StrOptions,
     validate_parameter_constraints,
 )
+from sklearn.utils.validation import _check_feature_names as check_feature_names
+from sklearn.utils.validation import _num_features as num_features
+from sklearn.utils.validation import _num_samples as num_samples
 
-__all__ = ["HasMethods", "Hidden", "Interval", "StrOptions", "validate_params_of"]
+__all__ = [
+    "HasMethods",
+    "Hidden",
+    "Interval",
+    "StrOptions",
+    "check_feature_names",
+    "num_features",
+    "num_samples",
+    "validate_params_of",
+]
 
 
 def validate_params_of(estimator: Any) -> None:

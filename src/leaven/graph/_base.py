@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import _num_samples, check_is_fitted, check_memory, validate_data
+from sklearn.utils.validation import check_is_fitted, check_memory, validate_data
 
+from leaven._compat import num_samples
 from leaven._labels import labeled_mask
 from leaven.graph._graph import Graph
 from leaven.graph._weights import Edges, EdgeWeight
@@ -51,8 +52,8 @@ class GraphBuilder(BaseEstimator):
                 ensure_min_samples=2,
             )
         labeled = labeled_mask(y) if y is not None and self._uses_labels() else None
-        if labeled is not None and len(labeled) != _num_samples(X):
-            raise ValueError(f"X has {_num_samples(X)} rows, but y has {len(labeled)}.")
+        if labeled is not None and len(labeled) != num_samples(X):
+            raise ValueError(f"X has {num_samples(X)} rows, but y has {len(labeled)}.")
         if self.memory is None:
             self._fit_graph(X, labeled)
         else:

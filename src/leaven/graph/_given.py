@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils.validation import _num_samples
 
+from leaven._compat import num_samples
 from leaven.graph._base import GraphBuilder
 from leaven.graph._graph import Graph, as_adjacency, symmetrize
 
@@ -58,7 +58,7 @@ class GivenGraph(GraphBuilder):
     def _fit_graph(self, X: Any, labeled: NDArray[np.bool_] | None) -> None:
         if (self.adjacency is None) == (self.edges is None):
             raise ValueError("GivenGraph takes either adjacency or edges.")
-        n = _num_samples(X)
+        n = num_samples(X)
         graph = self._from_edges(n) if self.adjacency is None else self._from_adjacency()
         if graph.n_nodes != n:
             raise ValueError(
@@ -123,9 +123,9 @@ class GridGraph(GraphBuilder):
         if any(side < 1 for side in shape):
             raise ValueError(f"shape must hold positive integers, got {self.shape!r}.")
         cells = np.arange(np.prod(shape, dtype=int)).reshape(shape)
-        if cells.size != _num_samples(X):
+        if cells.size != num_samples(X):
             raise ValueError(
-                f"A grid of shape {shape} has {cells.size} cells, but X has {_num_samples(X)} rows."
+                f"A grid of shape {shape} has {cells.size} cells, but X has {num_samples(X)} rows."
             )
         pairs = [_shifted_pairs(cells, step) for step in self._steps(len(shape))]
         self.graph_ = Graph.from_edges(np.concatenate(pairs), n_nodes=cells.size)

@@ -8,17 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import (
-    _check_feature_names,
-    _num_features,
-    _num_samples,
-    check_consistent_length,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from leaven._base import TransductionMixin, normalize_rows
-from leaven._compat import validate_params_of
+from leaven._compat import check_feature_names, num_features, num_samples, validate_params_of
 from leaven._labels import UNLABELED, class_prior, encode_labels
 from leaven.exceptions import UnreachedWarning
 from leaven.graph import Graph, KNNGraph
@@ -62,8 +55,8 @@ class GraphClassifier(TransductionMixin, BaseEstimator):
             )
         self.classes_, codes = encode_labels(y, min_classes=2)
         check_consistent_length(X, codes)
-        _check_feature_names(self, X, reset=True)
-        self.n_features_in_ = _num_features(X) if np.ndim(X) == 2 else 1
+        check_feature_names(self, X, reset=True)
+        self.n_features_in_ = num_features(X) if np.ndim(X) == 2 else 1
         return codes
 
     def _warn_unreached(self, reached: NDArray[np.bool_]) -> None:
@@ -136,7 +129,7 @@ class GraphClassifier(TransductionMixin, BaseEstimator):
                 self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
             )
         else:
-            _num_samples(X)
+            num_samples(X)
         weights = self.graph_builder_.weights_to(X)
         total = np.asarray(weights.sum(axis=1)).reshape(-1, 1)
         scores = (weights @ self.scores_) / np.where(total == 0, 1.0, total)
