@@ -1,0 +1,51 @@
+# demo and test need nothing but make and Python 3.10 or later: each makes .venv when it is
+# missing and installs into it what it needs, once. `make PYTHON=python3.13 test` picks another
+# interpreter for a new .venv.
+
+PYTHON ?= python3
+VENV ?= .venv
+WORKERS ?= 2
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
+EXAMPLE := src/leaven/datasets/data/support_tickets.csv
+
+.PHONY: demo test lint docs bench clean
+
+demo: $(VENV)/.core
+	@mkdir -p demo-output
+	$(BIN)/leaven label $(EXAMPLE) --target topic --text text --out demo-output/support_tickets.csv
+
+test: lint
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --cov --cov-report=term
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: $(VENV)/.dev
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "The documentation is in docs/_build/html/index.html"
+
+bench: $(VENV)/.dev
+	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+# .venv stays: remove it by hand to start from nothing.
+clean:
+	rm -rf build dist demo-output docs/_build docs/api docs/auto_examples htmlcov
+	rm -rf .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -f docs/sg_execution_times.rst
+
+# The stamps are newer than what was installed from; a change there installs again.
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "leaven needs Python 3.10 or later, and $(PYTHON) is " + sys.version.split()[0])'
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.core: pyproject.toml $(VENV)/.made
+	$(PIP) install -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt $(VENV)/.made
+	$(PIP) install -c constraints.txt -e '.[dev]'
+	@touch $@ $(VENV)/.core

@@ -1,0 +1,115 @@
+"""Settings of the documentation: `make docs` builds it, with every warning an error."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from public_names import public_names, public_packages  # noqa: E402
+
+import leaven  # noqa: E402
+
+project = "leaven"
+author = "The leaven developers"
+copyright = "2026, The leaven developers"
+release = version = leaven.__version__
+
+# No intersphinx: the build needs no network.
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "myst_parser",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+]
+source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
+exclude_patterns = ["_build", "api/generated/backreferences", "auto_examples/*.ipynb"]
+templates_path = ["_templates"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+autodoc_typehints = "none"  # the docstrings say it in words
+numpydoc_show_class_members = False  # the class template does it
+numpydoc_class_members_toctree = False
+
+# A reference to a name of leaven that does not exist is an error; other libraries are not asked.
+nitpicky = True
+nitpick_ignore_regex = [("py:.*", r"(?!leaven\b).*")]
+
+html_theme = "furo"
+html_title = f"leaven {release}"
+
+sphinx_gallery_conf = {
+    "examples_dirs": str(HERE.parent / "examples"),
+    "gallery_dirs": "auto_examples",
+    "doc_module": ("leaven",),
+    "backreferences_dir": "api/generated/backreferences",
+    "show_memory": False,
+    "download_all_examples": False,
+    "remove_config_comments": True,
+}
+
+
+def write_reference() -> list[str]:
+    """Write one page a public package, so that a new name is in the reference by itself.
+
+    Returns the pages, from which autosummary then makes a page for each name.
+    """
+    folder = HERE / "api" / "generated"
+    (folder / "names").mkdir(parents=True, exist_ok=True)
+    packages = public_packages()
+    lines = ["Reference", "=========", "", ".. toctree::", "   :maxdepth: 1", ""]
+    lines += [f"   {package.__name__}" for package in packages]
+    pages = {folder / "index.rst": lines}
+    members = set()
+    for package in packages:
+        name = package.__name__
+        lines = [name, "=" * len(name), "", f".. automodule:: {name}", "   :no-members:", ""]
+        lines += [f".. currentmodule:: {name}", "", ".. autosummary::", "   :toctree: names"]
+        lines += ["", *(f"   {member}" for member in public_names(package))]
+        pages[folder / f"{name}.rst"] = lines
+        members |= {folder / "names" / f"{name}.{member}.rst" for member in public_names(package)}
+    for stale in {*folder.glob("*.rst"), *folder.glob("names/*.rst")} - {*pages} - members:
+        stale.unlink()
+    for path, lines in pages.items():
+        _write(path, lines)
+    return [path.relative_to(HERE).as_posix() for path in pages]
+
+
+def _write(path: Path, lines: list[str]) -> None:
+    text = "\n".join(lines) + "\n"
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def skip_what_is_not_ours(
+    app: Any, what: str, name: str, member: Any, skip: bool, options: Any
+) -> bool | None:
+    """Leave out what every scikit-learn estimator inherits, such as metadata routing."""
+    module = getattr(member, "__module__", None) or ""
+    return True if what == "class" and module.split(".")[0] == "sklearn" else None
+
+
+def escape_shapes(
+    app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]
+) -> None:
+    """Keep the underscore in "of shape (n_iter_,)" from being read as a link."""
+    for number, line in enumerate(lines):
+        lines[number] = re.sub(
+            r"shape \([^)]*\)", lambda shape: re.sub(r"_(?=[,) ])", r"\\_", shape[0]), line
+        )
+
+
+autosummary_generate = write_reference()
+
+
+def setup(app: Any) -> None:
+    # After numpydoc, which has the default priority of 500.
+    app.connect("autodoc-process-docstring", escape_shapes, priority=600)
+    app.connect("autodoc-skip-member", skip_what_is_not_ours)

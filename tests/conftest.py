@@ -1,0 +1,18 @@
+"""Settings of every test run; they must be made before NumPy is imported."""
+
+from __future__ import annotations
+
+import os
+
+# Two workers with two threads each would fight over two cores, and sums would depend on the
+# number of threads: one thread a worker is faster here and repeatable.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+from hypothesis import settings  # noqa: E402
+
+# A shared, busy machine makes single examples slow: no deadline. Continuous integration runs
+# the same examples every time; a developer's machine looks for new ones.
+settings.register_profile("leaven", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("leaven")
