@@ -1,0 +1,17 @@
+"""Classifiers that label rows for themselves, for each other, or by cluster."""
+
+from leaven.self_labeling._cluster import ClusterThenLabel
+from leaven.self_labeling._co_em import CoEMClassifier
+from leaven.self_labeling._co_training import CoTrainingClassifier
+from leaven.self_labeling._self_training import SelfTrainingClassifier
+from leaven.self_labeling._setred import SetredClassifier
+from leaven.self_labeling._tri_training import TriTrainingClassifier
+
+__all__ = [
+    "ClusterThenLabel",
+    "CoEMClassifier",
+    "CoTrainingClassifier",
+    "SelfTrainingClassifier",
+    "SetredClassifier",
+    "TriTrainingClassifier",
+]

@@ -1,0 +1,261 @@
+"""Co-EM: two views pass class probabilities to each other until they settle."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+
+from leaven._compat import Interval
+from leaven._labels import UNLABELED, one_hot
+from leaven.exceptions import ConvergenceWarning
+from leaven.self_labeling._meta import (
+    MetaClassifierMixin,
+    class_probabilities,
+    clone_seeded,
+    fit_classifier,
+    predict_in_blocks,
+    require_predict_proba,
+    require_sample_weight,
+    take_rows,
+)
+from leaven.self_labeling._views import (
+    fit_views,
+    multiply_views,
+    pair_of_estimators,
+    take_view,
+)
+
+_SMALLEST_WEIGHT = 1e-8
+
+
+def soft_training_set(
+    distributions: NDArray[Any],
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[Any]]:
+    """Turn class probabilities into a weighted training set: each row once per class.
+
+    Weights below 1e-8 are left out: they would cost a copy of the row each.
+
+    Parameters
+    ----------
+    distributions : ndarray of shape (n_rows, n_classes)
+
+    Returns
+    -------
+    rows, codes, weights : ndarrays of the same length
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.self_labeling._co_em import soft_training_set
+    >>> rows, codes, weights = soft_training_set(np.array([[1.0, 0.0], [0.25, 0.75]]))
+    >>> rows.tolist(), codes.tolist(), weights.tolist()
+    ([0, 1, 1], [0, 0, 1], [1.0, 0.25, 0.75])
+    """
+    rows, codes = np.nonzero(distributions > _SMALLEST_WEIGHT)
+    return rows, codes, distributions[rows, codes]
+
+
+class CoEMClassifier(MetaClassifierMixin, BaseEstimator):
+    """Expectation-maximization across two views.
+
+    The first view's classifier is fitted on the labeled rows and gives every unlabeled row
+    class probabilities. The second view's classifier is fitted on the labeled rows and on
+    the unlabeled ones, each once per class with the probability as its weight, and gives new
+    probabilities, which train the first, and so on until they no longer change [1]_. The
+    two are multiplied at the end: ``P(c|x) ∝ P(c|x1) P(c|x2)``.
+
+    Where co-training labels a few rows for good, co-EM labels all rows in every round and
+    may change its mind.
+
+    Parameters
+    ----------
+    estimator : classifier, or pair of classifiers
+        With ``predict_proba``, and ``sample_weight`` in ``fit`` (for a pipeline: of its last
+        step). A pair has one classifier for each view.
+    views : pair or None, default=None
+        Two views, as in :class:`CoTrainingClassifier`; None splits the columns at random.
+    max_iter : int, default=100
+        Rounds at most.
+    tol : float, default=1e-3
+        The rounds end when, averaged over the unlabeled rows and both views, no more
+        probability than this moves from one class to another.
+    random_state : int, RandomState or None, default=None
+        Splits the columns, and seeds estimators without a seed.
+    verbose : int, default=0
+        1 logs a line for each round to the logger ``leaven``.
+    progress : bool, default=False
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    estimators_ : list of two classifiers
+    views_ : tuple of two
+        Column positions, or fitted transformers.
+    transduction_ : ndarray of shape (n_samples,)
+    label_distributions_ : ndarray of shape (n_samples, n_classes)
+    n_iter_ : int
+        Rounds; in each both views are fitted once.
+    converged_ : bool
+    objective_trace_ : ndarray of shape (n_iter_,)
+        The probability on which the views disagree after each round, averaged over the
+        unlabeled rows: half the absolute difference. It falls in general; that it never
+        rises is not guaranteed, as co-EM maximizes no joint likelihood.
+
+    See Also
+    --------
+    CoTrainingClassifier : Passes labels of few, confident rows.
+
+    Notes
+    -----
+    A fit holds each unlabeled row once for every class to which it gives probability: at
+    most ``n_classes`` copies of a view, and about one when the classifiers are as sure as
+    naive Bayes is on text.
+
+    References
+    ----------
+    .. [1] K. Nigam and R. Ghani, "Analyzing the effectiveness and applicability of
+       co-training", CIKM 2000.
+    .. [2] A. A. Saeed, "Empirical evaluation of semi-supervised naïve Bayes for active
+       learning", PhD thesis, University of East Anglia, 2018, sections 2.2.4 and 2.5.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from leaven.self_labeling import CoEMClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 50)
+    >>> X = y[:, None] * 3.0 + rng.normal(size=(100, 4))
+    >>> few = np.where(np.arange(100) % 25 == 0, y, -1)
+    >>> model = CoEMClassifier(GaussianNB(), views=([0, 1], [2, 3])).fit(X, few)
+    >>> model.converged_, bool(model.score(X, y) > 0.95)
+    (True, True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+        "progress": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        views: Any = None,
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        random_state: Any = None,
+        verbose: int = 0,
+        progress: bool = False,
+    ) -> None:
+        self.estimator = estimator
+        self.views = views
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any) -> CoEMClassifier:
+        """Fit on rows ``X``, of which some have a label in ``y``.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Unlabeled rows are -1 among integers, and None, NaN or pandas.NA elsewhere.
+
+        Returns
+        -------
+        self
+        """
+        pair = pair_of_estimators(self.estimator)
+        X, codes = self._validate_rows_fit(X, y)
+        for each in pair:
+            require_sample_weight(self, each, "Use CoTrainingClassifier, which needs no weights.")
+        rng = check_random_state(self.random_state)
+        names = getattr(self, "feature_names_in_", None)
+        self.views_ = fit_views(self.views, X, names, rng)
+        parts = [take_view(X, view) for view in self.views_]
+        self.estimators_ = [clone_seeded(each, rng) for each in pair]
+        unlabeled = np.flatnonzero(codes == UNLABELED)
+        # Rows without a label are all zero here, so the first fit sees the labeled rows only.
+        teacher = one_hot(codes, len(self.classes_))
+        soft = [np.zeros_like(teacher), np.zeros_like(teacher)]
+        trace: list[float] = []
+        self.n_iter_ = 0
+        self.converged_ = False
+        with self._reporter(self.max_iter) as report:
+            while not self.converged_ and self.n_iter_ < self.max_iter:
+                self.n_iter_ += 1
+                moved = 0.0
+                for view in range(2):
+                    self._fit_soft(view, parts[view], teacher)
+                    fresh = self._distributions(view, parts[view], unlabeled)
+                    moved += _mean_shift(fresh, soft[view][unlabeled]) / 2
+                    soft[view][unlabeled] = fresh
+                    teacher[unlabeled] = fresh
+                trace.append(_mean_shift(soft[0][unlabeled], soft[1][unlabeled]))
+                # With nothing to pass on, the first round is the supervised fit.
+                self.converged_ = not len(unlabeled) or moved <= self.tol
+                report(self.n_iter_, "round %d, views disagree on %.3g", self.n_iter_, trace[-1])
+        if not self.converged_:
+            warnings.warn(
+                f"CoEMClassifier did not settle in max_iter={self.max_iter} rounds: {moved:.2g} of "
+                f"the probability still moves, tol is {self.tol:g}. Raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        self.objective_trace_ = np.asarray(trace)
+        self._store_transduction(multiply_views(soft[0], soft[1]), codes)
+        return self
+
+    def _wrapped(self) -> list[Any]:
+        return list(pair_of_estimators(self.estimator))
+
+    def _fit_soft(self, view: int, part: Any, teacher: NDArray[Any]) -> None:
+        rows, codes, weights = soft_training_set(teacher)
+        estimator = self.estimators_[view]
+        fit_classifier(estimator, take_rows(part, rows), self.classes_[codes], weights)
+        require_predict_proba(
+            self, estimator, "Wrap it in sklearn.calibration.CalibratedClassifierCV."
+        )
+
+    def _distributions(self, view: int, part: Any, rows: NDArray[np.intp]) -> NDArray[Any]:
+        estimator = self.estimators_[view]
+        return predict_in_blocks(
+            lambda block: class_probabilities(estimator, self.classes_, block), part, rows
+        )
+
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Multiply the class probabilities of the two views.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_classes)
+        """
+        X = self._validate_rows(X)
+        first, second = (
+            class_probabilities(estimator, self.classes_, take_view(X, view))
+            for estimator, view in zip(self.estimators_, self.views_, strict=True)
+        )
+        return multiply_views(first, second)
+
+
+def _mean_shift(new: NDArray[Any], old: NDArray[Any]) -> float:
+    """Half the absolute difference of two sets of distributions, averaged over the rows."""
+    return float(np.abs(new - old).sum(axis=1).mean() / 2) if len(new) else 0.0
