@@ -22,6 +22,8 @@ from leaven.solvers import solve_spd
 _DENSE_BELOW = 3_000
 _LN2 = float(np.log(2.0))
 _TINY = 1e-300
+_BOX = 0.25
+_LOWEST, _HIGHEST = float(np.log(1e-2)), float(np.log(1e8))
 
 logger = logging.getLogger("leaven")
 
@@ -284,32 +286,37 @@ def learn_length_scales(
         by_log = gradient * scales
         return entropy, np.array([by_log.sum()]) if tied else by_log
 
-    trace = [objective(np.zeros(1 if tied else len(start)))[0]]
-
-    def record(intermediate_result: Any) -> None:
-        trace.append(float(intermediate_result.fun))
+    n_parameters = 1 if tied else len(start)
+    theta = np.zeros(n_parameters)
+    trace = [objective(theta)[0]]
+    converged = False
+    while not converged and len(trace) <= max_iter:
+        # A free line search may leap over the minimum onto the plateau of tiny scales, where
+        # rows see nobody; so each step stays within a box around the last one. Logarithms
+        # keep the scales positive.
+        found = minimize(
+            objective,
+            theta,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[
+                (max(value - _BOX, _LOWEST), min(value + _BOX, _HIGHEST)) for value in theta
+            ],
+            options={"maxiter": 5},
+        )
+        theta = found.x
+        trace.append(min(float(found.fun), trace[-1]))
+        converged = trace[-2] - trace[-1] <= tol * abs(trace[-1])
         if verbose:
             logger.info("length scales step %d: entropy %.6f bits", len(trace) - 1, trace[-1])
-
-    # Logarithms keep the scales positive; the bounds keep exp() and 1/σ³ finite.
-    n_parameters = 1 if tied else len(start)
-    found = minimize(
-        objective,
-        np.zeros(n_parameters),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(np.log(1e-2), np.log(1e8))] * n_parameters,
-        callback=record,
-        options={"maxiter": max_iter, "ftol": tol},
-    )
-    scales = start * np.exp(found.x)
+    scales = start * np.exp(theta)
     return LengthScales(
         length_scales=scales,
-        entropy=float(found.fun),
+        entropy=trace[-1],
         entropy_trace=np.array(trace),
         weight=AnisotropicGaussian(length_scales=scales),
-        n_iter=int(found.nit),
-        converged=bool(found.success),
+        n_iter=len(trace) - 1,
+        converged=converged,
     )
 
 
