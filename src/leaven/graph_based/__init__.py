@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from leaven.graph_based._belief import BeliefPropagationClassifier
 from leaven.graph_based._class_mass import class_mass_normalization
 from leaven.graph_based._harmonic import HarmonicClassifier
 from leaven.graph_based._length_scales import LengthScales, learn_length_scales
+from leaven.graph_based._mincut import MinCutClassifier, RandomizedMinCutClassifier
 from leaven.graph_based._poisson import PoissonClassifier
 from leaven.graph_based._propagation import (
     ConsistencyClassifier,
@@ -13,11 +15,14 @@ from leaven.graph_based._propagation import (
 )
 
 __all__ = [
+    "BeliefPropagationClassifier",
     "ConsistencyClassifier",
     "HarmonicClassifier",
     "LabelPropagationClassifier",
     "LengthScales",
+    "MinCutClassifier",
     "PoissonClassifier",
+    "RandomizedMinCutClassifier",
     "SoftLabelPropagationClassifier",
     "class_mass_normalization",
     "learn_length_scales",
