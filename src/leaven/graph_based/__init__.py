@@ -6,6 +6,7 @@ from leaven.graph_based._belief import BeliefPropagationClassifier
 from leaven.graph_based._class_mass import class_mass_normalization
 from leaven.graph_based._harmonic import HarmonicClassifier
 from leaven.graph_based._length_scales import LengthScales, learn_length_scales
+from leaven.graph_based._manifold import LaplacianRLSClassifier, LaplacianSVC
 from leaven.graph_based._mincut import MinCutClassifier, RandomizedMinCutClassifier
 from leaven.graph_based._poisson import PoissonClassifier
 from leaven.graph_based._propagation import (
@@ -13,17 +14,21 @@ from leaven.graph_based._propagation import (
     LabelPropagationClassifier,
     SoftLabelPropagationClassifier,
 )
+from leaven.graph_based._spectral import SpectralTransducer
 
 __all__ = [
     "BeliefPropagationClassifier",
     "ConsistencyClassifier",
     "HarmonicClassifier",
     "LabelPropagationClassifier",
+    "LaplacianRLSClassifier",
+    "LaplacianSVC",
     "LengthScales",
     "MinCutClassifier",
     "PoissonClassifier",
     "RandomizedMinCutClassifier",
     "SoftLabelPropagationClassifier",
+    "SpectralTransducer",
     "class_mass_normalization",
     "learn_length_scales",
 ]

@@ -299,9 +299,7 @@ def learn_length_scales(
             theta,
             jac=True,
             method="L-BFGS-B",
-            bounds=[
-                (max(value - _BOX, _LOWEST), min(value + _BOX, _HIGHEST)) for value in theta
-            ],
+            bounds=[(max(value - _BOX, _LOWEST), min(value + _BOX, _HIGHEST)) for value in theta],
             options={"maxiter": 5},
         )
         theta = found.x

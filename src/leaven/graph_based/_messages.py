@@ -242,9 +242,10 @@ class _Flood:
         self.evidence = evidence
         # messages[0] go from the tail of an edge to its head, messages[1] back.
         self.messages = np.zeros((2, n_edges, n_columns), dtype=W.dtype)
-        receiver = np.concatenate([self.ends[1], self.ends[0]])
-        self.receives = sparse.csr_array(
-            (np.ones(2 * n_edges, dtype=W.dtype), (receiver, np.arange(2 * n_edges))),
+        receiver = np.concatenate([self.ends[1], self.ends[0]]).astype(np.int32)
+        # By columns: the messages are read in order, and only the few beliefs at random.
+        self.receives = sparse.csc_array(
+            (np.ones(2 * n_edges, dtype=W.dtype), receiver, np.arange(2 * n_edges + 1)),
             shape=(n, 2 * n_edges),
         )
         self.beliefs = evidence.copy()
