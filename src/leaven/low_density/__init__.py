@@ -1,0 +1,11 @@
+"""Low-density separation: boundaries that keep away from the unlabeled rows."""
+
+from leaven.low_density._entropy import EntropyRegularizedLogisticRegression
+from leaven.low_density._expectation import ExpectationRegularizedLogisticRegression
+from leaven.low_density._transductive_svc import TransductiveSVC
+
+__all__ = [
+    "EntropyRegularizedLogisticRegression",
+    "ExpectationRegularizedLogisticRegression",
+    "TransductiveSVC",
+]
