@@ -13,7 +13,7 @@ EXAMPLE := src/leaven/datasets/data/support_tickets.csv
 
 demo: $(VENV)/.core
 	@mkdir -p demo-output
-	$(BIN)/leaven label $(EXAMPLE) --target topic --text text --out demo-output/support_tickets.csv
+	$(BIN)/leaven label $(EXAMPLE) --target topic --text text --out demo-output/support_tickets.csv --report demo-output/report.html
 
 test: lint
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --cov --cov-report=term

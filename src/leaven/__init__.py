@@ -7,7 +7,20 @@ unlabeled ones, label everything.
 from __future__ import annotations
 
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from leaven.tables import label
+
+__all__ = ["__version__", "label"]
 
 __version__ = version("leaven")
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded when it is asked for: `import leaven` and `leaven --help` stay light.
+    if name == "label":
+        from leaven.tables import label
+
+        return label
+    raise AttributeError(f"module 'leaven' has no attribute {name!r}")

@@ -1,0 +1,251 @@
+"""Transformers of the columns of one kind, for :class:`~leaven.tables.TablePreparer`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.preprocessing import normalize
+
+from leaven.tables._kinds import (
+    UNSPACED,
+    ColumnKind,
+    as_cells,
+    as_numbers,
+    level_cells,
+    rarest_level,
+)
+
+_CLIP = 3.0
+_IQR_OF_NORMAL = 1.349
+_MISSING_SHARE = 0.01
+_OTHER = -1
+
+
+class NumberColumns(TransformerMixin, BaseEstimator):
+    """Numbers and dates: filled with the median, clipped, brought to variance one.
+
+    Values beyond three robust deviations from the median are moved there before the
+    scaling. Plain standardizing lets one outlier squeeze all other rows together, scaling
+    by the quartiles lets it lie far away from everything; both cost accuracy on tables
+    with heavy tails. A column with missing cells gets a second feature that says so.
+
+    Parameters
+    ----------
+    kinds : list of ColumnKind
+        Of the columns, in their order.
+    """
+
+    def __init__(self, kinds: list[ColumnKind]) -> None:
+        self.kinds = kinds
+
+    def fit(self, X: pd.DataFrame, y: Any = None) -> NumberColumns:
+        """Learn medians, limits and scales."""
+        n = len(self.kinds)
+        self.median_ = np.zeros(n)
+        self.low_, self.high_ = np.zeros(n), np.zeros(n)
+        self.mean_, self.scale_ = np.zeros(n), np.ones(n)
+        self.with_indicator_ = np.zeros(n, dtype=bool)
+        for j, kind in enumerate(self.kinds):
+            numbers = as_numbers(X.iloc[:, j], kind)
+            missing = np.isnan(numbers)
+            n_missing = int(missing.sum())
+            self.with_indicator_[j] = n_missing > max(1, _MISSING_SHARE * len(numbers))
+            present = numbers[~missing] if n_missing else numbers
+            lower, median, upper = np.percentile(present, [25, 50, 75])
+            # More than half of the cells may be equal, often zero: then the quartiles
+            # tell nothing of the spread.
+            deviation = (upper - lower) / _IQR_OF_NORMAL or float(present.std()) or 1.0
+            self.median_[j] = median
+            self.low_[j], self.high_[j] = median - _CLIP * deviation, median + _CLIP * deviation
+            present = np.clip(present, self.low_[j], self.high_[j])
+            if n_missing:
+                present = np.append(present, np.full(n_missing, median))
+            self.mean_[j] = present.mean()
+            self.scale_[j] = present.std() or 1.0
+        self.source_ = np.concatenate([np.arange(n), np.flatnonzero(self.with_indicator_)])
+        return self
+
+    def transform(self, X: pd.DataFrame) -> NDArray[np.float32]:
+        """Return the scaled numbers, then the indicators of missing cells."""
+        n = len(self.kinds)
+        Z = np.zeros((len(X), len(self.source_)), dtype=np.float32)
+        indicators = iter(range(n, len(self.source_)))
+        for j, kind in enumerate(self.kinds):
+            numbers = as_numbers(X.iloc[:, j], kind)
+            missing = np.isnan(numbers)
+            numbers[missing] = self.median_[j]
+            np.clip(numbers, self.low_[j], self.high_[j], out=numbers)
+            Z[:, j] = (numbers - self.mean_[j]) / self.scale_[j]
+            if self.with_indicator_[j]:
+                Z[:, next(indicators)] = missing
+        return Z
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Column names, with "_missing" for the indicators."""
+        names = [kind.name for kind in self.kinds]
+        names += [f"{self.kinds[j].name}_missing" for j in np.flatnonzero(self.with_indicator_)]
+        return np.asarray(names, dtype=object)
+
+
+class LevelColumns(TransformerMixin, BaseEstimator):
+    """Levels: one indicator each, with rare levels together.
+
+    The indicators are divided by √2, so that two rows with different levels have the squared
+    distance one; a standardized number has two on average. Weighing rare levels up, as
+    standardizing the indicators would, cost five points of accuracy on discrete tables.
+
+    Parameters
+    ----------
+    kinds : list of ColumnKind
+        Of the columns, in their order.
+    max_levels : int
+        Of one column; the levels beyond, the rarest, are together.
+    """
+
+    def __init__(self, kinds: list[ColumnKind], max_levels: int = 50) -> None:
+        self.kinds = kinds
+        self.max_levels = max_levels
+
+    def fit(self, X: pd.DataFrame, y: Any = None) -> LevelColumns:
+        """Learn which levels are frequent."""
+        rarest = rarest_level(len(X))
+        self.levels_: list[pd.Index] = []
+        self.with_other_: list[bool] = []
+        for j in range(len(self.kinds)):
+            counts = level_cells(X.iloc[:, j]).value_counts()
+            kept = counts[counts >= rarest].iloc[: self.max_levels]
+            # Sorted by name, so that the order of the rows changes nothing.
+            self.levels_.append(pd.Index(sorted(kept.index), dtype=object))
+            self.with_other_.append(len(kept) < len(counts))
+        widths = [
+            len(levels) + other
+            for levels, other in zip(self.levels_, self.with_other_, strict=True)
+        ]
+        # Two groups of rows need one indicator; one group alone tells nothing.
+        self.widths_ = np.array([width if width > 2 else width - 1 for width in widths], dtype=int)
+        self.source_ = np.repeat(np.arange(len(self.kinds)), self.widths_)
+        return self
+
+    def transform(self, X: pd.DataFrame) -> sparse.csr_matrix:
+        """Return the indicators as a sparse matrix."""
+        n = len(X)
+        rows, columns, data = [], [], []
+        start = 0
+        for j, width in enumerate(self.widths_):
+            codes = self.levels_[j].get_indexer(pd.Index(level_cells(X.iloc[:, j]), dtype=object))
+            if self.with_other_[j]:
+                codes = np.where(codes == _OTHER, len(self.levels_[j]), codes)
+            # A level that was not there in fit, in a column without rare levels, is no level.
+            present = codes >= (1 if width == 1 else 0)
+            rows.append(np.flatnonzero(present).astype(np.int32))
+            columns.append((codes[present] - (1 if width == 1 else 0) + start).astype(np.int32))
+            data.append(np.full(len(rows[-1]), 1.0 if width == 1 else np.sqrt(0.5), np.float32))
+            if width == 0:
+                rows[-1], columns[-1], data[-1] = rows[-1][:0], columns[-1][:0], data[-1][:0]
+            start += int(width)
+        if not rows:
+            return sparse.csr_matrix((n, 0), dtype=np.float32)
+        entries = np.concatenate(data), (np.concatenate(rows), np.concatenate(columns))
+        return sparse.csr_matrix(entries, shape=(n, start), dtype=np.float32)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """``column_level`` for each indicator."""
+        names: list[str] = []
+        for kind, levels, other, width in zip(
+            self.kinds, self.levels_, self.with_other_, self.widths_, strict=True
+        ):
+            own = [f"{kind.name}_{level or '(missing)'}" for level in levels]
+            own += [f"{kind.name}_(other)"] * other
+            names += own[1:] if width == 1 else own[:width]
+        return np.asarray(names, dtype=object)
+
+
+class TextColumn(TransformerMixin, BaseEstimator):
+    """A text: TF-IDF of its words, on request in a few hundred dense dimensions.
+
+    Logarithmic term counts gave several points of accuracy on 20 Newsgroups, pairs of words
+    took some away, and leaving out the most frequent words made no difference. No list of
+    stop words is used, as the language is not known.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Dimensions of the truncated singular value decomposition; None keeps the words.
+    max_words : int
+        The most frequent words that are kept.
+    random_state : int, RandomState instance or None
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        max_words: int = 50_000,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.max_words = max_words
+        self.random_state = random_state
+
+    def fit(self, X: pd.Series, y: Any = None) -> TextColumn:
+        """Learn the words and the decomposition."""
+        self.fit_transform(X)
+        return self
+
+    def fit_transform(self, X: pd.Series, y: Any = None, **params: Any) -> Any:
+        """Learn from and transform the same texts."""
+        texts = as_cells(X)
+        self.vectorizer_, Z = self._fit_words(texts)
+        self.decomposition_ = None
+        if self.n_components is not None and min(Z.shape) > 2:
+            n_components = min(self.n_components, min(Z.shape) - 1)
+            self.decomposition_ = TruncatedSVD(n_components, random_state=self.random_state)
+            Z = self.decomposition_.fit_transform(Z)
+        return self._finished(Z)
+
+    def _fit_words(self, texts: pd.Series) -> tuple[TfidfVectorizer, Any]:
+        settings: dict[str, Any] = {
+            "sublinear_tf": True,
+            "strip_accents": "unicode",
+            "max_features": self.max_words,
+            "dtype": np.float32,
+        }
+        if texts.str.contains(UNSPACED, regex=True).mean() > 0.5:
+            settings.update(analyzer="char", ngram_range=(1, 2), strip_accents=None)
+        for min_df in (2, 1):  # In a small table every word may be there once.
+            vectorizer = TfidfVectorizer(**settings, min_df=min_df)
+            try:
+                return vectorizer, vectorizer.fit_transform(texts)
+            except ValueError:
+                continue
+        # Texts without a single word of two letters: signs are all there is.
+        vectorizer = TfidfVectorizer(
+            **{**settings, "analyzer": "char", "ngram_range": (1, 2), "strip_accents": None}
+        )
+        return vectorizer, vectorizer.fit_transform(texts)
+
+    def transform(self, X: pd.Series) -> Any:
+        """Return unit vectors, sparse or dense; a text without known words is zero."""
+        Z = self.vectorizer_.transform(as_cells(X))
+        if self.decomposition_ is not None:
+            Z = self.decomposition_.transform(Z)
+        return self._finished(Z)
+
+    def _finished(self, Z: Any) -> Any:
+        if self.n_components is not None and sparse.issparse(Z):
+            # Too few words or texts to decompose.
+            Z = Z.toarray()
+        return normalize(Z, copy=False).astype(np.float32, copy=False)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """The words, or the numbers of the dimensions."""
+        if self.decomposition_ is not None:
+            n_components = self.decomposition_.n_components
+            return np.asarray([f"svd{i}" for i in range(n_components)], dtype=object)
+        return np.asarray(self.vectorizer_.get_feature_names_out(), dtype=object)

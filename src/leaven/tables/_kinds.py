@@ -1,0 +1,315 @@
+"""What the columns of a table hold: numbers, levels, dates, texts, or nothing of use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from leaven.tables._errors import TableError
+
+NUMBER, LEVELS, DATE, TEXT, DROPPED = "number", "levels", "date", "text", "dropped"
+
+MISSING_WORDS = frozenset(
+    ["", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None", "?", "-", "<NA>"]
+)
+"""Cells that stand for a missing number or date."""
+
+DATE_FORMATS = ("ISO8601", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y/%m/%d", "%d %b %Y", "%d-%m-%Y")
+
+_SAMPLE = 1000
+# A number with so few values is a code or a yes/no: as levels it did better on the tables
+# where it is a code (Monk's problems, solar flares), and not worse on the others.
+_FEW_NUMBERS = 3
+_PARSED_SHARE = 0.95
+_TEXT_WORDS = 2.5
+_NAME_WORDS = 1.5
+_MANY_LEVELS = 200
+_ID_NAME = re.compile(
+    r"(?:^|[_\W])(?:id|ids|uuid|guid|key|rowid|index)$|[a-z]I[dD]$", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class ColumnKind:
+    """What one column holds and how it is read.
+
+    Parameters
+    ----------
+    name : str
+    kind : {"number", "levels", "date", "text", "dropped"}
+    reason : str
+        Why a column is dropped; empty for the others.
+    date_format : str, optional
+        The format of dates that are written as text.
+    """
+
+    name: str
+    kind: str
+    reason: str = ""
+    date_format: str | None = None
+
+
+def column_kinds(table: pd.DataFrame, *, text: Collection[Hashable] = ()) -> list[ColumnKind]:
+    """Tell what each column of a table holds.
+
+    Parameters
+    ----------
+    table : DataFrame
+    text : collection of column names, default=()
+        Columns that are texts whatever they look like.
+
+    Returns
+    -------
+    kinds : list of ColumnKind
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from leaven.tables._kinds import column_kinds
+    >>> table = pd.DataFrame({"id": range(4), "size": ["1.5", "2", "2.5", "?"], "same": "x"})
+    >>> for column in column_kinds(table):
+    ...     print(column.name, column.kind, column.reason)
+    id dropped an id: every value is distinct
+    size number
+    same dropped constant
+    """
+    kinds = [_kind_of(table[name], forced=name in text) for name in table.columns]
+    return [
+        kind if kind.kind != LEVELS or _has_two_groups(table[name]) else _without_groups(kind)
+        for name, kind in zip(table.columns, kinds, strict=True)
+    ]
+
+
+def rarest_level(n_rows: int) -> int:
+    """How often a level must occur to be one of its own."""
+    return min(max(2, n_rows // 1000), 20)
+
+
+def level_cells(values: pd.Series) -> pd.Series:
+    """Names of the levels of a column, without white space around them."""
+    return as_cells(values).str.strip()
+
+
+def _has_two_groups(values: pd.Series) -> bool:
+    """Whether more remains of the levels than one group of rare ones."""
+    counts = level_cells(values).value_counts()
+    frequent = int((counts >= rarest_level(len(values))).sum())
+    return frequent + (frequent < len(counts)) > 1
+
+
+def _without_groups(kind: ColumnKind) -> ColumnKind:
+    return ColumnKind(kind.name, DROPPED, "no value is frequent")
+
+
+def as_numbers(values: pd.Series, kind: ColumnKind) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Numbers of a column of kind "number" or "date", NaN where there is none."""
+    if kind.kind == DATE:
+        return _seconds(values, kind.date_format)
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        values = values.astype(object)
+    if pd.api.types.is_timedelta64_dtype(values.dtype):
+        return np.array(values.dt.total_seconds(), dtype=np.float64)
+    if not pd.api.types.is_numeric_dtype(values.dtype):
+        values = pd.to_numeric(values, errors="coerce")
+    numbers = values.to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
+    numbers[np.isinf(numbers)] = np.nan
+    return numbers
+
+
+def as_cells(values: pd.Series) -> pd.Series:
+    """Strings of a column of kind "levels" or "text", with ``""`` where there is none."""
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        values = values.astype(object)
+    missing = values.isna()
+    cells = values if isinstance(values.dtype, pd.StringDtype) else _strings(values)
+    return cells.mask(missing, "") if missing.any() else cells
+
+
+def _strings(values: pd.Series) -> pd.Series:
+    if values.dtype.kind == "f" or isinstance(values.dtype, pd.Float64Dtype):
+        # 1.0 in a column of floats is the level "1" of a column of integers with gaps.
+        return values.map("{:g}".format, na_action="ignore").astype(object)
+    return values.astype(str)
+
+
+def _kind_of(values: pd.Series, *, forced: bool) -> ColumnKind:
+    name = str(values.name)
+    inferred = pd.api.types.infer_dtype(values, skipna=True)
+    if inferred in ("mixed", "bytes", "complex", "unknown-array") and not _is_textual(values):
+        return ColumnKind(name, DROPPED, "its cells are objects, not numbers or text")
+    if inferred == "mixed-integer":
+        values = values.astype(str).where(values.notna())
+    present = _present(values)
+    if not len(present):
+        return ColumnKind(name, DROPPED, "all cells are missing")
+    if forced:
+        return ColumnKind(name, TEXT)
+    n_distinct = int(present.nunique())
+    if n_distinct == 1 and len(present) == len(values):
+        return ColumnKind(name, DROPPED, "constant")
+    if inferred in ("datetime64", "datetime", "date", "period"):
+        return ColumnKind(name, DATE)
+    if inferred == "boolean" or n_distinct == 1:
+        return ColumnKind(name, LEVELS)
+    if not _is_textual(values):
+        return _kind_of_numbers(name, values, present)
+    if _looks_numeric(present):
+        numbers = pd.to_numeric(present[~present.isin(MISSING_WORDS)], errors="coerce").dropna()
+        return _kind_of_numbers(name, values, numbers)
+    date_format = _date_format(present)
+    if date_format is not None:
+        return ColumnKind(name, DATE, date_format=date_format)
+    return _kind_of_strings(name, values, present, n_distinct)
+
+
+def _kind_of_numbers(name: str, values: pd.Series, present: pd.Series) -> ColumnKind:
+    if pd.api.types.is_timedelta64_dtype(present.dtype):
+        return ColumnKind(name, NUMBER)
+    if isinstance(present.dtype, pd.CategoricalDtype):
+        return ColumnKind(name, LEVELS)
+    numbers = present.to_numpy(dtype=np.float64)
+    numbers = numbers[np.isfinite(numbers)]
+    distinct = np.unique(numbers)
+    if len(distinct) == 0:
+        return ColumnKind(name, DROPPED, "all cells are missing or infinite")
+    if len(distinct) == 1 and len(numbers) == len(values):
+        return ColumnKind(name, DROPPED, "constant")
+    if len(distinct) <= _FEW_NUMBERS and len(numbers) >= 3 * len(distinct):
+        return ColumnKind(name, LEVELS)
+    if not (distinct == np.floor(distinct)).all():
+        return ColumnKind(name, NUMBER)
+    named_id = _ID_NAME.search(name) is not None
+    if len(distinct) == len(values):
+        # Row numbers say nothing, though close rows of a sorted file would be neighbors.
+        if named_id or not name.strip() or distinct[-1] - distinct[0] == len(distinct) - 1:
+            return ColumnKind(name, DROPPED, "an id: every value is distinct")
+    elif named_id:
+        return ColumnKind(name, LEVELS)
+    return ColumnKind(name, NUMBER)
+
+
+def _kind_of_strings(
+    name: str, values: pd.Series, present: pd.Series, n_distinct: int
+) -> ColumnKind:
+    mostly_distinct = n_distinct > 0.5 * len(present)
+    if isinstance(values.dtype, pd.CategoricalDtype) and not mostly_distinct:
+        return ColumnKind(name, LEVELS)
+    words = float(_some(present).str.count(r"\S+").mean())
+    if words >= _TEXT_WORDS and (mostly_distinct or n_distinct > _MANY_LEVELS):
+        return ColumnKind(name, TEXT)
+    if not mostly_distinct:
+        return ColumnKind(name, LEVELS)
+    if words >= _NAME_WORDS or _has_no_spaces_between_words(present):
+        return ColumnKind(name, TEXT)
+    if n_distinct == len(present):
+        return ColumnKind(name, DROPPED, "an id: every value is distinct")
+    if n_distinct > _MANY_LEVELS:
+        share = n_distinct / len(present)
+        return ColumnKind(name, DROPPED, f"like an id: {share:.0%} of its values are distinct")
+    return ColumnKind(name, LEVELS)
+
+
+def _is_textual(values: pd.Series) -> bool:
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return _is_textual(pd.Series(values.cat.categories))
+    if isinstance(values.dtype, pd.StringDtype):
+        return True
+    return values.dtype == object and pd.api.types.infer_dtype(values, skipna=True) in (
+        "string",
+        "empty",
+    )
+
+
+def _present(values: pd.Series) -> pd.Series:
+    """Cells that are neither missing nor blank."""
+    present = values.dropna()
+    if _is_textual(values):
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            present = present.astype(object)
+        present = present[present.str.strip() != ""]
+    return present
+
+
+def _some(values: pd.Series) -> pd.Series:
+    """Some of the values, from all over the column."""
+    return values.iloc[:: -(-len(values) // _SAMPLE)]
+
+
+def _looks_numeric(present: pd.Series) -> bool:
+    """Whether nearly all cells that are not a word for "missing" are numbers."""
+    for cells in (_some(present), present):
+        cells = cells[~cells.isin(MISSING_WORDS)]
+        if not len(cells):
+            return False
+        if pd.to_numeric(cells, errors="coerce").notna().mean() < _PARSED_SHARE:
+            return False
+    return True
+
+
+def _date_format(present: pd.Series) -> str | None:
+    """Return the format in which nearly all cells are dates, or None.
+
+    A few formats that mean one thing each are tried: a parser that guesses would take
+    "10-4" or "May" for dates.
+    """
+    sample = _some(present)
+    sample = sample[~sample.isin(MISSING_WORDS)]
+    # Without a digit in most of the cells the slower parsing is not tried.
+    if not len(sample) or sample.str.contains(r"\d{2}", regex=True).mean() < _PARSED_SHARE:
+        return None
+    for date_format in DATE_FORMATS:
+        parsed = pd.to_datetime(sample, format=date_format, errors="coerce", utc=True)
+        if parsed.notna().mean() >= _PARSED_SHARE:
+            return date_format
+    return None
+
+
+def _seconds(values: pd.Series, date_format: str | None) -> np.ndarray[Any, np.dtype[np.float64]]:
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        values = values.astype(object)
+    if isinstance(values.dtype, pd.PeriodDtype):
+        values = values.dt.to_timestamp()
+    times = pd.to_datetime(values, format=date_format, errors="coerce", utc=True)
+    seconds = (times - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
+    return np.array(seconds, dtype=np.float64)
+
+
+def _has_no_spaces_between_words(present: pd.Series) -> bool:
+    """Whether the cells are running text of a script without spaces (Chinese, Thai, ...)."""
+    sample = _some(present)
+    return bool(sample.str.contains(UNSPACED, regex=True).mean() > 0.5)
+
+
+UNSPACED = "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{4}"
+"""A run of characters of a script that puts no spaces between words."""
+
+
+def check_text_columns(text: Collection[Hashable], columns: Collection[Hashable]) -> None:
+    """Raise if a column that should be text is not there."""
+    for name in text:
+        if name not in columns:
+            raise TableError(f"There is no text column {name!r}.{suggest(name, columns)}")
+
+
+def suggest(name: Hashable, columns: Collection[Hashable]) -> str:
+    """Return a sentence with the column names that are most like ``name``.
+
+    Examples
+    --------
+    >>> from leaven.tables._kinds import suggest
+    >>> suggest("Topc", ["id", "topic", "text"])
+    " Did you mean 'topic'?"
+    """
+    import difflib
+
+    known = {str(column).casefold(): str(column) for column in columns}
+    close = difflib.get_close_matches(str(name).strip().casefold(), list(known), n=3, cutoff=0.6)
+    if close:
+        return f" Did you mean {' or '.join(repr(known[match]) for match in close)}?"
+    names = [repr(str(column)) for column in list(columns)[:12]]
+    return f" The columns are {', '.join(names)}{', ...' if len(columns) > 12 else '.'}"

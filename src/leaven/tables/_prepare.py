@@ -1,0 +1,395 @@
+"""From a table of mixed columns to a matrix in which near rows are alike.
+
+Built on scikit-learn's ``ColumnTransformer`` with a transformer for each kind of column.
+skrub's ``TableVectorizer`` was the alternative. It would be a heavy dependency (its own
+data operations, a report server, and with every release another choice of encoders, which
+changes results) for detecting kinds of columns, which is what remains to be done here; and
+what a neighbor search needs most, columns on comparable scales, it leaves to the user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from leaven._compat import Interval, validate_params_of
+from leaven._labels import UNLABELED, encode_labels, labeled_mask
+from leaven.tables._columns import LevelColumns, NumberColumns, TextColumn
+from leaven.tables._errors import TableError
+from leaven.tables._kinds import (
+    DATE,
+    DROPPED,
+    LEVELS,
+    NUMBER,
+    TEXT,
+    ColumnKind,
+    check_text_columns,
+    column_kinds,
+)
+from leaven.tables._weights import (
+    block_weights,
+    class_separation,
+    column_weights,
+    distance_spread,
+    level_weight,
+)
+
+_DENSE_TEXT_FROM = 50_000
+_MAX_DENSE_ENTRIES = 1 << 28
+_FEWEST_LEVELS = 5
+
+
+class TablePreparer(TransformerMixin, BaseEstimator):
+    """Turn a table of mixed columns into features for neighbor graphs.
+
+    Kinds of columns are detected, also in columns of strings as they come from a CSV file:
+
+    - numbers and dates: missing cells filled with the median (and marked by a further
+      feature), outliers clipped, variance one;
+    - levels (few distinct values): one indicator each, rare levels together;
+    - texts: TF-IDF of the words. In a table of texts alone they stay sparse, which was as
+      good as dense for long texts and better for short ones. Next to other columns, and from
+      50,000 rows up, they become ``text_components`` dense dimensions by a truncated
+      singular value decomposition: dense rows can be searched approximately, and mixing a
+      few dense columns into a wide sparse matrix makes every row dense anyway;
+    - ids, constant and empty columns are dropped.
+
+    Then the columns are weighed so that none swamps the others; with labels in ``y``,
+    columns in which the classes differ count more.
+
+    Parameters
+    ----------
+    text : collection of str, default=()
+        Columns that are texts whatever they look like.
+    max_levels : int, default=50
+        Most indicators for one column; fewer where the matrix would exceed 1 GB.
+    text_components : int, default=200
+    max_words : int, default=50_000
+        Most words for one text.
+    random_state : int, RandomState instance or None, default=None
+        For the decomposition of texts and the pairs of rows that measure spreads.
+
+    Attributes
+    ----------
+    kinds_ : list of ColumnKind
+        Name, kind and, if dropped, the reason, of every column.
+    dropped_ : dict of str to str
+        Reasons by column.
+    metric_ : {"cosine", "euclidean"}
+        For the neighbor search: cosine if there is nothing but text.
+    weights_ : dict of str to float
+        How much each column counts in the squared distance; 1 on average over the columns
+        that are not texts, times the weight of their block.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+
+    Notes
+    -----
+    ``fit_transform(X, y)`` looks at ``y``. For an honest estimate of accuracy by
+    cross-validation put the preparer into a pipeline with the classifier.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from leaven.tables import TablePreparer
+    >>> table = pd.DataFrame({
+    ...     "id": ["a1", "b2", "c3", "d4"],
+    ...     "size": [1.0, 2.0, None, 4.5],
+    ...     "color": ["red", "red", "blue", "blue"],
+    ... })
+    >>> preparer = TablePreparer(random_state=0)
+    >>> preparer.fit_transform(table).shape
+    (4, 2)
+    >>> preparer.dropped_
+    {'id': 'an id: every value is distinct'}
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "text": [list, tuple, set, frozenset],
+        "max_levels": [Interval(Integral, 2, None, closed="left")],
+        "text_components": [Interval(Integral, 2, None, closed="left")],
+        "max_words": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        *,
+        text: Collection[str] = (),
+        max_levels: int = 50,
+        text_components: int = 200,
+        max_words: int = 50_000,
+        random_state: Any = None,
+    ) -> None:
+        self.text = text
+        self.max_levels = max_levels
+        self.text_components = text_components
+        self.max_words = max_words
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> TablePreparer:
+        """Learn kinds, scales and weights.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_columns)
+        y : array-like of shape (n_samples,), optional
+            Labels, with the usual marks where unknown; used for the weights only.
+
+        Returns
+        -------
+        self
+        """
+        self.fit_transform(X, y)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
+        """Learn from a table and return its features.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_columns)
+        y : array-like of shape (n_samples,), optional
+        **params : dict
+            Not used.
+
+        Returns
+        -------
+        Z : float32 array or CSR matrix of shape (n_samples, n_features)
+        """
+        validate_params_of(self)
+        table = self._as_table(X, reset=True)
+        check_text_columns(self.text, list(table.columns))
+        self.kinds_ = column_kinds(table, text=self.text)
+        self.dropped_ = {kind.name: kind.reason for kind in self.kinds_ if kind.kind == DROPPED}
+        if len(self.dropped_) == len(self.kinds_):
+            reasons = [f"{name!r} ({reason})" for name, reason in self.dropped_.items()]
+            raise TableError(
+                "There is no column to learn from; dropped: "
+                f"{', '.join(reasons[:5])}{', ...' if len(reasons) > 5 else ''}.",
+                advice=("If one of them is a text, pass", "text", next(iter(self.dropped_))),
+            )
+        only_text = all(kind.kind in (TEXT, DROPPED) for kind in self.kinds_)
+        self.metric_ = "cosine" if only_text else "euclidean"
+        rng = check_random_state(self.random_state)
+        self._transformer = self._make_transformer(len(table), only_text, rng)
+        Z = self._finished(self._transformer.fit_transform(table))
+        self._set_scales(Z, None if y is None else _codes(y, len(table)), rng)
+        return self._scaled(Z)
+
+    def transform(self, X: Any) -> Any:
+        """Return the features of a table with the same columns.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_columns)
+
+        Returns
+        -------
+        Z : float32 array or CSR matrix of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        table = self._as_table(X, reset=False)
+        return self._scaled(self._finished(self._transformer.transform(table)))
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Names of the features: the column, and the level or word.
+
+        Parameters
+        ----------
+        input_features : None
+            Only the names seen in ``fit`` are used.
+
+        Returns
+        -------
+        names : ndarray of str
+        """
+        check_is_fitted(self)
+        names = []
+        for block, transformer, columns in self._transformer.transformers_:
+            if block in ("numbers", "levels"):
+                names.append(transformer.get_feature_names_out())
+            elif block != "remainder":
+                own = transformer.get_feature_names_out()
+                names.append(np.asarray([f"{columns}_{word}" for word in own], dtype=object))
+        return np.concatenate(names)
+
+    def _as_table(self, X: Any, *, reset: bool) -> pd.DataFrame:
+        """Check ``X`` and make it a table whose column names are strings."""
+        fewest = 2 if reset else 1
+        if isinstance(X, pd.DataFrame):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            if X.shape[1] == 0 or len(X) < fewest:
+                raise ValueError(
+                    f"Found a table with {len(X)} sample(s) and {X.shape[1]} feature(s) while a "
+                    f"minimum of {fewest} and 1 is required."
+                )
+            return X
+        values = validate_data(
+            self,
+            X,
+            reset=reset,
+            dtype=None,
+            ensure_all_finite="allow-nan",
+            ensure_min_samples=fewest,
+        )
+        return pd.DataFrame(values, columns=[f"x{j}" for j in range(values.shape[1])])
+
+    def _make_transformer(
+        self, n_rows: int, only_text: bool, rng: np.random.RandomState
+    ) -> ColumnTransformer:
+        by_kind: dict[str, list[ColumnKind]] = {}
+        for kind in self.kinds_:
+            by_kind.setdefault(NUMBER if kind.kind == DATE else kind.kind, []).append(kind)
+        numbers, levels = by_kind.get(NUMBER, []), by_kind.get(LEVELS, [])
+        parts: list[tuple[str, Any, Any]] = []
+        if numbers:
+            parts.append(("numbers", NumberColumns(numbers), [kind.name for kind in numbers]))
+        if levels:
+            room = _MAX_DENSE_ENTRIES // max(n_rows, 1) - 2 * len(numbers)
+            most = max(_FEWEST_LEVELS, min(self.max_levels, room // len(levels)))
+            names = [kind.name for kind in levels]
+            parts.append(("levels", LevelColumns(levels, max_levels=most), names))
+        dense = not only_text or n_rows >= _DENSE_TEXT_FROM
+        for kind in by_kind.get(TEXT, []):
+            text = TextColumn(
+                n_components=self.text_components if dense else None,
+                max_words=self.max_words,
+                random_state=rng.randint(np.iinfo(np.int32).max),
+            )
+            parts.append((f"text:{kind.name}", text, kind.name))
+        # Sparse in between, so that indicators and texts never take more than they must.
+        return ColumnTransformer(parts, sparse_threshold=1.0, verbose_feature_names_out=False)
+
+    def _finished(self, Z: Any) -> Any:
+        """Dense if that fits, or else CSR; texts alone stay sparse."""
+        entries = Z.shape[0] * Z.shape[1]
+        if sparse.issparse(Z) and self.metric_ == "euclidean" and entries <= _MAX_DENSE_ENTRIES:
+            return Z.toarray().astype(np.float32, copy=False)
+        if sparse.issparse(Z):
+            return sparse.csr_matrix(Z, dtype=np.float32)
+        return np.ascontiguousarray(Z, dtype=np.float32)
+
+    def _set_scales(
+        self, Z: Any, codes: NDArray[np.intp] | None, rng: np.random.RandomState
+    ) -> None:
+        """Find the weights of columns and blocks and the factor of each feature."""
+        names, column_of, block_of = self._layout(Z.shape[1])
+        n_columns, n_blocks = len(names), int(block_of.max()) + 1
+        weights = np.ones(n_columns)
+        structured = (
+            np.unique(column_of[block_of == 0]) if self._has_structured() else column_of[:0]
+        )
+        labels_per_class = _labels_per_class(codes)
+        if codes is not None and len(structured) > 1:
+            separation = class_separation(Z, codes, column_of, n_columns)
+            if separation is not None:
+                spread = distance_spread(Z, column_of, n_columns, rng)
+                weights[structured] = column_weights(
+                    separation[structured], spread[structured], labels_per_class
+                )
+        self._scales = np.sqrt(weights[column_of]).astype(np.float32)
+        is_flag, n_flags = self._flags(Z.shape[1])
+        is_number = (block_of == 0) & ~is_flag if self._has_structured() else is_flag
+        if n_flags and is_number.any():
+            numbers = _dense_columns(Z, is_number) * self._scales[is_number]
+            factor = level_weight(numbers, n_flags, rng)
+            self._scales[is_flag] *= np.float32(np.sqrt(factor))
+            weights[np.setdiff1d(column_of[is_flag], column_of[is_number])] *= factor
+        if n_blocks > 1:
+            weighted = self._scaled(Z.copy())
+            separation = (
+                None if codes is None else class_separation(weighted, codes, block_of, n_blocks)
+            )
+            spread = distance_spread(weighted, block_of, n_blocks, rng)
+            by_block = block_weights(separation, spread)
+            self._scales *= np.sqrt(by_block[block_of]).astype(np.float32)
+            first = np.unique(column_of, return_index=True)[1]
+            weights = weights * by_block[block_of[first]]
+        self.weights_ = dict(zip(names, weights.tolist(), strict=True))
+
+    def _has_structured(self) -> bool:
+        return any(kind.kind in (NUMBER, DATE, LEVELS) for kind in self.kinds_)
+
+    def _layout(self, n_features: int) -> tuple[list[str], NDArray[np.intp], NDArray[np.intp]]:
+        """Names of the columns in use, and the column and the block of each feature.
+
+        All columns that are not texts are one block, the first; each text is one.
+        """
+        names: list[str] = []
+        column_of = np.empty(n_features, dtype=np.intp)
+        block_of = np.zeros(n_features, dtype=np.intp)
+        n_blocks = 1 if self._has_structured() else 0
+        for block, transformer, columns in self._transformer.transformers_:
+            where = self._transformer.output_indices_.get(block, slice(0, 0))
+            if block in ("numbers", "levels"):
+                sources, position = np.unique(transformer.source_, return_inverse=True)
+                column_of[where] = position + len(names)
+                names += [columns[source] for source in sources]
+            elif block != "remainder":
+                column_of[where] = len(names)
+                names.append(columns)
+                block_of[where] = n_blocks
+                n_blocks += 1
+        return names, column_of, block_of
+
+    def _flags(self, n_features: int) -> tuple[NDArray[np.bool_], int]:
+        """Tell which features are levels or say what is missing, and of how many columns."""
+        is_flag = np.zeros(n_features, dtype=bool)
+        n_flags = 0
+        for block, transformer, _ in self._transformer.transformers_:
+            where = self._transformer.output_indices_.get(block, slice(0, 0))
+            if block == "numbers":
+                n_flags += int(transformer.with_indicator_.sum())
+                is_flag[where.start + len(transformer.kinds) : where.stop] = True
+            elif block == "levels":
+                n_flags += len(transformer.kinds)
+                is_flag[where] = True
+        return is_flag, n_flags
+
+    def _scaled(self, Z: Any) -> Any:
+        """Multiply each feature by its factor, in place."""
+        if sparse.issparse(Z):
+            Z.data *= self._scales[Z.indices]
+        else:
+            Z *= self._scales
+        return Z
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.target_tags.required = False
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+
+def _dense_columns(Z: Any, columns: NDArray[np.bool_]) -> NDArray[np.float32]:
+    chosen = Z[:, np.flatnonzero(columns)]
+    return np.asarray(chosen.toarray() if sparse.issparse(chosen) else chosen)
+
+
+def _codes(y: Any, n_rows: int) -> NDArray[np.intp]:
+    labeled = labeled_mask(y)
+    if len(labeled) != n_rows:
+        raise ValueError(f"X has {n_rows} rows, but y has {len(labeled)}.")
+    if not labeled.any():
+        return np.full(n_rows, UNLABELED, dtype=np.intp)
+    return encode_labels(y)[1]
+
+
+def _labels_per_class(codes: NDArray[np.intp] | None) -> float:
+    if codes is None or not (codes != UNLABELED).any():
+        return 1.0
+    return float((codes != UNLABELED).sum() / (codes.max() + 1))

@@ -1,0 +1,269 @@
+"""Reading tables, every cell as it stands in the file."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import json
+import sys
+import warnings
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import pandas as pd
+
+from leaven._optional import import_optional
+from leaven.tables._errors import TableError
+from leaven.tables._format import (
+    GZIP_MAGIC,
+    PARQUET_MAGIC,
+    STANDARD_STREAM,
+    TableFormat,
+    format_of_path,
+    not_in_encoding,
+    sniff_text,
+)
+
+
+def read_table(
+    path: str | Path, *, delimiter: str | None = None, encoding: str = "utf-8"
+) -> pd.DataFrame:
+    r"""Read a CSV, TSV, JSON lines or Parquet file.
+
+    The cells of delimited text stay strings, as they stand in the file, with ``""`` for an
+    empty cell: ``"007"``, ``"NA"`` and ``"1e3"`` come back as they are when the table is
+    written again. :class:`~leaven.tables.TablePreparer` finds out by itself which columns of
+    strings are numbers or dates. JSON lines and Parquet have types, and keep them.
+
+    Parameters
+    ----------
+    path : str or Path
+        ``"-"`` is standard input. The suffix tells the format (``.csv``, ``.tsv``,
+        ``.jsonl``, ``.ndjson``, ``.parquet``; text also with ``.gz``); of standard input the
+        first bytes do.
+    delimiter : str, optional
+        Between the cells of delimited text. By default a comma in ``.csv`` and a tab in
+        ``.tsv``; a file that is plainly separated by something else is an error.
+    encoding : str, default="utf-8"
+        Of text. A byte order mark is understood.
+
+    Returns
+    -------
+    table : DataFrame
+
+    Raises
+    ------
+    TableError
+        If there is no such file, it is empty, has a header only, duplicate column names, or
+        cannot be read as what its name says.
+
+    See Also
+    --------
+    write_table : The way back.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from leaven.tables import read_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "t.csv"
+    ...     _ = file.write_text("code,n\n007,1\nNA,\n")
+    ...     read_table(file).to_numpy().tolist()
+    [['007', '1'], ['NA', '']]
+    """
+    return read_with_format(path, delimiter=delimiter, encoding=encoding)[0]
+
+
+def read_with_format(
+    path: str | Path, *, delimiter: str | None = None, encoding: str = "utf-8"
+) -> tuple[pd.DataFrame, TableFormat]:
+    """Read a table as :func:`read_table` does, and tell how it was written."""
+    name = "standard input" if str(path) == STANDARD_STREAM else str(path)
+    with _opened(path, name) as stream:
+        file_format = _format_of_input(path, stream)
+        file_format = replace(file_format, encoding=_known_encoding(encoding))
+        try:
+            if file_format.kind == "parquet":
+                table = _read_parquet(stream, name)
+            elif file_format.kind == "jsonl":
+                table = _read_json_lines(stream, name, file_format.encoding)
+            else:
+                table, file_format = _read_delimited(stream, name, file_format, delimiter)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise TableError(f"{name} is damaged: it cannot be unzipped ({error}).") from error
+        except UnicodeDecodeError:
+            raise not_in_encoding(stream, name, file_format.encoding) from None
+    if not len(table.columns):
+        raise TableError(f"{name} has no columns.")
+    if not len(table):
+        raise TableError(f"{name} has a header but no rows.")
+    return table, file_format
+
+
+def refuse_duplicates(columns: Iterable[Any], name: str) -> None:
+    """Raise if a column name occurs twice."""
+    twice = [str(column) for column, count in Counter(columns).items() if count > 1]
+    if twice:
+        raise TableError(
+            f"{name} has duplicate column names: {', '.join(map(repr, twice[:5]))}"
+            f"{' and more' if len(twice) > 5 else ''}. Rename them."
+        )
+
+
+@contextlib.contextmanager
+def _opened(path: str | Path, name: str) -> Iterator[BinaryIO]:
+    """Open a file or standard input for reading bytes, unzipped, with ``seek``."""
+    if str(path) == STANDARD_STREAM:
+        data = sys.stdin.buffer.read()
+        raw: BinaryIO = io.BytesIO(data)
+    else:
+        format_of_path(path)  # An unsupported suffix is told before an absent file.
+        try:
+            raw = open(path, "rb")  # noqa: SIM115 (closed below)
+        except FileNotFoundError:
+            raise TableError(f"No such file: {name}") from None
+        except IsADirectoryError:
+            raise TableError(f"{name} is a directory, not a file.") from None
+        except OSError as error:
+            raise TableError(f"{name} cannot be read: {error.strerror}.") from error
+    with raw:
+        zipped = raw.read(2) == GZIP_MAGIC
+        raw.seek(0)
+        if zipped:
+            with gzip.GzipFile(fileobj=raw) as unzipped:
+                yield cast(BinaryIO, unzipped)
+        else:
+            yield raw
+
+
+def _format_of_input(path: str | Path, stream: BinaryIO) -> TableFormat:
+    """Tell the format by the name, or by the first bytes of standard input."""
+    if str(path) != STANDARD_STREAM:
+        return format_of_path(path)
+    start = stream.read(512)
+    stream.seek(0)
+    if start.startswith(PARQUET_MAGIC):
+        return TableFormat("parquet")
+    if start.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+        return TableFormat("jsonl")
+    return TableFormat("csv")
+
+
+def _known_encoding(encoding: str) -> str:
+    try:
+        "".encode(encoding)
+    except LookupError:
+        raise TableError(
+            f"The encoding {encoding!r} is not known. Examples: utf-8, cp1252, latin-1, utf-16."
+        ) from None
+    return encoding
+
+
+def _read_delimited(
+    stream: BinaryIO, name: str, expected: TableFormat, delimiter: str | None
+) -> tuple[pd.DataFrame, TableFormat]:
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in "\r\n\"'"):
+        raise TableError(f"The delimiter must be one character, such as ';'; got {delimiter!r}.")
+    found, header = sniff_text(stream, name, expected, delimiter=delimiter)
+    refuse_duplicates(header, name)
+    try:
+        with warnings.catch_warnings():
+            # pandas only warns when it drops the cells that are too many.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            table = pd.read_csv(
+                stream,
+                sep=found.delimiter,
+                encoding=found.encoding,
+                header=0,
+                names=header,
+                index_col=False,
+                dtype=str,
+                keep_default_na=False,
+                na_filter=False,
+            )
+    except pd.errors.ParserWarning:
+        raise TableError(
+            f"{name}: the rows have more cells than the header has columns ({len(header)})."
+        ) from None
+    except pd.errors.ParserError as error:
+        reason = str(error).replace("Error tokenizing data. C error: ", "")
+        raise TableError(f"{name} cannot be read as a table: {reason}.") from error
+    return table, found
+
+
+def _read_json_lines(stream: BinaryIO, name: str, encoding: str) -> pd.DataFrame:
+    columns: dict[str, list[Any]] = {}
+    n_rows = 0
+    text = io.TextIOWrapper(stream, encoding="utf-8-sig" if encoding == "utf-8" else encoding)
+    try:
+        for number, line in enumerate(text, start=1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+            except json.JSONDecodeError as error:
+                raise TableError(f"{name}: line {number} is not JSON ({error.msg}).") from error
+            if not isinstance(record, dict):
+                raise TableError(f"{name}: line {number} is not a JSON object with columns.")
+            for key, value in record.items():
+                # A column that starts late was missing so far.
+                column = columns.setdefault(key, [])
+                column.extend([None] * (n_rows - len(column)))
+                column.append(value)
+            n_rows += 1
+    finally:
+        text.detach()
+    if not n_rows:
+        raise TableError(f"{name} is empty: it has no rows.")
+    for column in columns.values():
+        column.extend([None] * (n_rows - len(column)))
+    return pd.DataFrame(
+        {key: _typed(values) for key, values in columns.items()}, index=range(n_rows)
+    )
+
+
+def _typed(values: list[Any]) -> pd.Series:
+    """Make a column of JSON values without turning integers with gaps into floats."""
+    kinds = {type(value) for value in values} - {type(None)}
+    gaps = any(value is None for value in values)
+    if kinds == {int} and all(abs(value) < 2**63 for value in values if value is not None):
+        return pd.Series(values, dtype="Int64" if gaps else "int64")
+    if kinds == {bool}:
+        return pd.Series(values, dtype="boolean" if gaps else "bool")
+    if kinds == {str}:
+        return pd.Series(values, dtype="str" if not gaps else None)
+    if kinds == {float}:
+        return pd.Series(values, dtype="float64")
+    return pd.Series(values, dtype=object)
+
+
+def _read_parquet(stream: BinaryIO, name: str) -> pd.DataFrame:
+    pa = import_optional("pyarrow", extra="parquet", needed_by=f"Reading {name}")
+    pq = import_optional("pyarrow.parquet", extra="parquet", needed_by=f"Reading {name}")
+    try:
+        file = pq.ParquetFile(stream)
+        refuse_duplicates(file.schema_arrow.names, name)
+        data = file.read()
+        table = data.to_pandas()
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).strip().splitlines()[0].rstrip(".")
+        raise TableError(f"{name} is not a readable Parquet file: {reason}.") from error
+    # Integers and booleans with gaps would be floats and objects: large ones lose digits.
+    nullable = {
+        **{getattr(pa, f"int{bits}")(): getattr(pd, f"Int{bits}Dtype")() for bits in _BITS},
+        **{getattr(pa, f"uint{bits}")(): getattr(pd, f"UInt{bits}Dtype")() for bits in _BITS},
+        pa.bool_(): pd.BooleanDtype(),
+    }
+    for field in data.schema:
+        if field.type in nullable and field.name in table and table[field.name].dtype.kind in "fO":
+            column = data.column(field.name).to_pandas(types_mapper=nullable.get)
+            table[field.name] = column.array
+    return cast(pd.DataFrame, table)
+
+
+_BITS = (8, 16, 32, 64)

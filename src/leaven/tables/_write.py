@@ -1,0 +1,222 @@
+"""Writing tables, all or nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import gzip
+import io
+import json
+import os
+import secrets
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+import pandas as pd
+
+from leaven._optional import import_optional
+from leaven.tables._errors import TableError
+from leaven.tables._format import STANDARD_STREAM, TableFormat, format_of_path
+
+
+def write_table(
+    table: pd.DataFrame, path: str | Path, *, file_format: TableFormat | None = None
+) -> None:
+    """Write a table to a CSV, TSV, JSON lines or Parquet file, all or nothing.
+
+    The file is written under another name in the same directory and renamed when it is
+    complete and on the disk: a failure or an interrupt leaves what was there before.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The index is written to Parquet only, and there only if it is not 0, 1, 2, ...
+    path : str or Path
+        The suffix tells the format; ``"-"`` is standard output, as CSV.
+    file_format : TableFormat, optional
+        Delimiter, encoding and line ends, if not those of the suffix.
+
+    See Also
+    --------
+    read_table : The way back.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from leaven.tables import write_table
+    >>> write_table(pd.DataFrame({"a": ["x", "y"], "b": [1.5, None]}), "-")
+    a,b
+    x,1.5
+    y,
+    """
+    file_format = format_of_path(path) if file_format is None else file_format
+    if str(path) == STANDARD_STREAM:
+        _write_standard_output(table, file_format)
+        return
+    check_writable(path)
+    with atomic_output(path) as stream:
+        _write(table, stream, file_format, str(path))
+
+
+def check_writable(path: str | Path) -> None:
+    """Raise if ``path`` cannot become a file, so that no work is done in vain."""
+    if str(path) == STANDARD_STREAM:
+        return
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise TableError(f"{path} is a directory: the output must be a file.")
+    if not target.parent.is_dir():
+        raise TableError(f"The output directory {target.parent} does not exist. Create it first.")
+    if not os.access(target.parent, os.W_OK):
+        raise TableError(f"The output directory {target.parent} cannot be written to.")
+
+
+@contextlib.contextmanager
+def atomic_output(path: str | Path) -> Iterator[BinaryIO]:
+    """Open a file that appears under its name only when the block ends without an error.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from leaven.tables._write import atomic_output
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with atomic_output(pathlib.Path(folder) / "a.txt") as stream:
+    ...         _ = stream.write(b"all")
+    ...     [file.name for file in pathlib.Path(folder).iterdir()]
+    ['a.txt']
+    """
+    # Through a symbolic link the file it points to is replaced, not the link.
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        # A device or a pipe, such as /dev/null: it cannot and must not be replaced.
+        with open(target, "wb") as device:
+            yield device
+        return
+    temporary = target.parent / f".leaven-{secrets.token_hex(8)}.tmp"
+    # os.open, and not tempfile, whose files only their owner may read.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(temporary, flags, 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        if target.exists():
+            shutil.copymode(target, temporary)
+        os.replace(temporary, target)
+    except BaseException:  # An interrupt too leaves nothing behind.
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+    _sync_directory(target.parent)
+
+
+def _sync_directory(folder: Path) -> None:
+    """Bring the renaming to the disk, where directories can be synced (not on Windows)."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _write_standard_output(table: pd.DataFrame, file_format: TableFormat) -> None:
+    if file_format.kind != "csv":
+        raise TableError("Only CSV can be written to standard output. Name a file instead.")
+    # pandas would write "\r\n" as "\r\r\n" on Windows through the text stream itself.
+    buffer = getattr(sys.stdout, "buffer", None)
+    if buffer is None:
+        sys.stdout.write(table.to_csv(index=False, lineterminator="\n"))
+        return
+    sys.stdout.flush()
+    _write_delimited(table, buffer, file_format)
+    buffer.flush()
+
+
+def _write(table: pd.DataFrame, stream: BinaryIO, file_format: TableFormat, name: str) -> None:
+    if file_format.kind == "parquet":
+        _write_parquet(table, stream, name)
+        return
+    write = _write_json_lines if file_format.kind == "jsonl" else _write_delimited
+    if not file_format.gzip:
+        write(table, stream, file_format)
+        return
+    # Without the time of day the same table gives the same file.
+    with gzip.GzipFile(filename="", fileobj=stream, mode="wb", compresslevel=6, mtime=0) as zipped:
+        write(table, cast(BinaryIO, zipped), file_format)
+
+
+def _write_delimited(table: pd.DataFrame, stream: BinaryIO, file_format: TableFormat) -> None:
+    text = io.TextIOWrapper(stream, encoding=file_format.encoding, newline="")
+    try:
+        table.to_csv(
+            text,
+            sep=file_format.delimiter,
+            index=False,
+            lineterminator=file_format.newline,
+            quoting=_quoting(table, file_format),
+        )
+        text.flush()
+    finally:
+        text.detach()
+
+
+def _quoting(table: pd.DataFrame, file_format: TableFormat) -> Any:
+    """Quote cells where needed; all of them if a cell holds a stray line end.
+
+    Before Python 3.13 the csv module does not quote a carriage return unless it is part of
+    the line end, and readers would then split the row there.
+    """
+    stray = {"\r", "\n"} - set(file_format.newline)
+    for column in table.select_dtypes(include=["object", "string", "category"]):
+        values = table[column]
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            values = pd.Series(values.cat.categories)
+        if pd.api.types.infer_dtype(values, skipna=True) != "string":
+            continue
+        if any(values.str.contains(end, regex=False).fillna(False).any() for end in stray):
+            return csv.QUOTE_ALL
+    return csv.QUOTE_MINIMAL
+
+
+def _write_json_lines(table: pd.DataFrame, stream: BinaryIO, file_format: TableFormat) -> None:
+    names = [str(column) for column in table.columns]
+    columns = [_json_values(table[column]) for column in table.columns]
+    encoding, newline = file_format.encoding, file_format.newline
+    for row in zip(*columns, strict=True):
+        line = json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False, default=_json)
+        stream.write((line + newline).encode(encoding))
+
+
+def _json_values(column: pd.Series) -> list[Any]:
+    """Python values of a column with None for missing ones, as JSON has no NaN."""
+    values = column.astype(object).to_numpy(dtype=object)
+    missing = np.asarray(column.isna())
+    if missing.any():
+        values = values.copy()
+        values[missing] = None
+    return values.tolist()
+
+
+def _json(value: Any) -> Any:
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    return str(value)
+
+
+def _write_parquet(table: pd.DataFrame, stream: BinaryIO, name: str) -> None:
+    pa = import_optional("pyarrow", extra="parquet", needed_by=f"Writing {name}")
+    try:
+        table.to_parquet(stream, engine="pyarrow")
+    except pa.ArrowException as error:
+        reason = str(error).strip().splitlines()[0].rstrip(".")
+        raise TableError(f"{name}: Parquet cannot hold this table: {reason}.") from error

@@ -1,0 +1,292 @@
+"""Labeling tables: what was there stays, and the labels are good."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from leaven.exceptions import UnreachedWarning
+from leaven.tables import TableError, label, label_table
+from leaven.tables._methods import METHODS, Method, Task
+
+
+def blobs(n: int = 60, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    truth = rng.permutation(np.arange(n) % 3)
+    centers = np.array([[0, 0], [6, 0], [0, 6]])
+    X = centers[truth] + rng.normal(size=(n, 2))
+    return pd.DataFrame({"x": X[:, 0], "y": X[:, 1]}), truth
+
+
+def few_labels(truth: np.ndarray, per_class: int = 3) -> np.ndarray:
+    labeled = np.zeros(len(truth), dtype=bool)
+    for code in np.unique(truth):
+        labeled[np.flatnonzero(truth == code)[:per_class]] = True
+    return labeled
+
+
+DTYPES: dict[str, Any] = {
+    "str": lambda names, known: pd.Series(names).where(known),
+    "cells": lambda names, known: pd.Series(names).where(known, ""),
+    "category": lambda names, known: pd.Series(names).where(known).astype("category"),
+    "int": lambda names, known: pd.Series(names).map(ord).where(known, -1),
+    "int8": lambda names, known: pd.Series(names).map(ord).where(known, -1).astype("int8"),
+    "Int64": lambda names, known: pd.Series(names).map(ord).astype("Int64").where(known),
+    "float": lambda names, known: pd.Series(names).map(ord).astype(float).where(known),
+    "object": lambda names, known: pd.Series(names, dtype=object).where(known, None),
+    "boolean": lambda names, known: (pd.Series(names) == "a").astype("boolean").where(known),
+    "bool": lambda names, known: (pd.Series(names) == "a").astype(object).where(known, None),
+}
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    kind=st.sampled_from(sorted(DTYPES)),
+    seed=st.integers(0, 999),
+    index=st.sampled_from(["range", "strings", "copies", "dates", "multi"]),
+    n=st.integers(12, 40),
+)
+def test_everything_that_came_stays(kind: str, seed: int, index: str, n: int) -> None:
+    table, truth = blobs(n, seed)
+    rng = np.random.default_rng(seed)
+    known = few_labels(truth)
+    table["code"] = pd.array(rng.integers(0, 9, n), dtype="Int16")
+    table["when"] = pd.date_range("2024-01-01", periods=n, freq="h", tz="UTC")
+    table["level"] = pd.Categorical(rng.choice(["u", "v"], n), ["v", "u", "w"])
+    table["target"] = DTYPES[kind](np.array(list("abc"))[truth], known)
+    table.index = {
+        "range": table.index,
+        "strings": pd.Index([f"r{i}" for i in range(n)], name="key"),
+        "copies": pd.Index([0] * n),
+        "dates": pd.DatetimeIndex(table["when"]),
+        "multi": pd.MultiIndex.from_arrays([range(n), range(n)]),
+    }[index]
+    before = table.copy(deep=True)
+    result = label_table(table, "target").table
+    pd.testing.assert_frame_equal(table, before)
+    pd.testing.assert_frame_equal(result[table.columns], before)
+    assert list(result.columns[-3:]) == [
+        "target_predicted",
+        "target_confidence",
+        "target_source",
+    ]
+    predicted, confidence = result["target_predicted"], result["target_confidence"]
+    assert predicted.dtype == before["target"].dtype
+    assert predicted[known].tolist() == before["target"][known].tolist()
+    assert result["target_source"].tolist() == np.where(known, "given", "inferred").tolist()
+    assert set(predicted) <= set(before["target"][known])
+    assert (confidence[known] == 1).all()
+    assert confidence.between(0, 1).all()
+
+
+def test_blobs_are_labeled_right() -> None:
+    table, truth = blobs()
+    names = np.array(["a", "b", "c"])[truth]
+    table["t"] = pd.Series(names).where(few_labels(truth))
+    result = label_table(table, "t")
+    assert (result.table["t_predicted"] == names).mean() > 0.95
+    summary = result.summary
+    assert (summary.n_rows, summary.n_given, summary.n_inferred) == (60, 9, 51)
+    assert summary.method == "harmonic"
+    assert [count.given for count in summary.classes] == [3, 3, 3]
+    for count in summary.classes:
+        total = int((result.table["t_predicted"] == count.name).sum())
+        assert count.given + count.inferred == total
+    assert_allclose(result.probabilities.sum(axis=1), 1, atol=1e-5)
+    inferred = result.table["t_source"] == "inferred"
+    mean = result.table["t_confidence"][inferred].mean()
+    assert_allclose(summary.mean_confidence, mean, atol=1e-5)
+    assert json.loads(json.dumps(summary.to_dict()))["classes"][0]["name"] == "a"
+
+
+def test_strings_give_the_same_labels_as_types() -> None:
+    table, truth = blobs()
+    table["t"] = pd.Series(np.array(["a", "b", "c"])[truth]).where(few_labels(truth))
+    cells = table.astype({"x": str, "y": str}).fillna({"t": ""})
+    assert label(table, "t")["t_predicted"].tolist() == label(cells, "t")["t_predicted"].tolist()
+
+
+def test_repeatable_and_independent_of_global_state() -> None:
+    table, truth = blobs()
+    words = np.array([["red", "warm"], ["blue", "cold"], ["green", "mild"]])
+    rng = np.random.default_rng(0)
+    table["note"] = [" ".join(rng.choice(words[t], 4)) + f" row{i}" for i, t in enumerate(truth)]
+    table["t"] = np.where(few_labels(truth), truth, -1)
+    first = label(table, "t")
+    np.random.seed(123)  # noqa: NPY002
+    pd.testing.assert_frame_equal(label(table, "t"), first)
+
+
+def test_copies_of_a_row_do_not_cut_it_off() -> None:
+    # Each of four places holds 30 equal rows; only two places have a label.
+    table = pd.DataFrame({"x": np.repeat([0.0, 1.0, 8.0, 9.0], 30), "z": np.tile([0.0, 0.0], 60)})
+    table["z"] = np.arange(120) % 2
+    table["t"] = None
+    table.loc[[0, 1], "t"] = "low"
+    table.loc[[90, 91], "t"] = "high"
+    labeled = label(table.astype({"t": object}), "t")
+    expected = np.where(table["x"] < 5, "low", "high")
+    assert labeled["t_predicted"].tolist() == expected.tolist()
+
+
+def test_copies_with_different_labels_keep_them() -> None:
+    table, truth = blobs()
+    table.loc[:1, ["x", "y"]] = 3.0
+    table["t"] = np.where(few_labels(truth), truth, -1)
+    table.loc[0, "t"], table.loc[1, "t"] = 0, 1
+    assert label(table, "t")["t_predicted"].iloc[:2].tolist() == [0, 1]
+
+
+def test_the_prior_is_used() -> None:
+    rng = np.random.default_rng(0)
+    n = 200
+    table = pd.DataFrame({"x": rng.normal(size=n), "y": rng.normal(size=n), "t": -1})
+    table.loc[:9, "t"] = [0, 1] * 5
+    shares = {
+        share: float((label(table, "t", prior={0: share, 1: 1 - share})["t_predicted"] == 0).mean())
+        for share in (0.2, 0.8)
+    }
+    assert shares[0.2] < 0.4 < 0.6 < shares[0.8]
+    assert label(table, "t", prior={"0": 0.2, "1": 0.8}).equals(label(table, "t", prior=[0.2, 0.8]))
+    for prior in (None, "uniform"):
+        assert len(label(table, "t", prior=prior)) == n
+
+
+def test_a_wide_range_of_column_names() -> None:
+    table, truth = blobs()
+    table.columns = [0, "y"]
+    table[7] = np.where(few_labels(truth), truth, -1)
+    labeled = label(table, 7)
+    assert list(labeled.columns) == [0, "y", 7, "7_predicted", "7_confidence", "7_source"]
+
+
+def test_text_can_be_named_in_several_ways() -> None:
+    table, truth = blobs()
+    table["note"] = np.array(["red", "blue", "green"])[truth]
+    table["t"] = np.where(few_labels(truth), truth, -1)
+    for text in ("note", ["note"], ("note",), {"note"}):
+        assert label_table(table, "t", text=text).summary.columns["note"] == "text"
+    assert label_table(table, "t").summary.columns["note"] == "levels"
+
+
+def test_a_table_of_texts() -> None:
+    rng = np.random.default_rng(0)
+    topics = {"bill": ["invoice", "refund", "charge", "card"], "bug": ["crash", "error", "log"]}
+    names = np.array(list(topics))[np.arange(60) % 2]
+    others = ["please", "hello", "today", "again", "team"]
+    texts = [" ".join([*rng.choice(topics[t], 3), *rng.choice(others, 3)]) for t in names]
+    table = pd.DataFrame({"text": texts, "t": pd.Series(names).where(np.arange(60) < 6)})
+    result = label_table(table, "t")
+    assert result.preparer.metric_ == "cosine"
+    assert result.estimator.graph.metric == "cosine"
+    assert (result.table["t_predicted"] == names).mean() > 0.9
+
+
+def test_rows_that_no_label_reaches_are_told_of() -> None:
+    topics = ["refund bill card bank money cash", "crash error log bug fault trace"]
+    topics.append("rain sun wind cloud sky storm")
+    texts = [" ".join(pair) for topic in topics for pair in combinations(topic.split(), 3)]
+    table = pd.DataFrame({"text": texts, "t": np.full(60, None, dtype=object)})
+    table.loc[[0, 1], "t"], table.loc[[20, 21], "t"] = "pay", "bug"
+    with pytest.warns(UnreachedWarning, match="20 distinct rows are near no labeled row"):
+        labeled = label_table(table, "t", text="text").table
+    assert labeled["t_confidence"].iloc[-20:].eq(0.5).all()
+
+
+def test_a_method_can_be_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sklearn.semi_supervised import LabelSpreading
+
+    seen: list[Task] = []
+
+    def make(task: Task) -> LabelSpreading:
+        seen.append(task)
+        return LabelSpreading(kernel="knn", n_neighbors=5)
+
+    monkeypatch.setitem(METHODS, "spreading", Method(make, merges_copies=False))
+    table, truth = blobs()
+    table["t"] = np.where(few_labels(truth), truth, -1)
+    result = label_table(table, "t", method="spreading", prior="uniform", random_state=5)
+    assert result.summary.method == "spreading"
+    assert (result.table["t_predicted"] == truth).mean() > 0.9
+    assert seen == [Task(metric="euclidean", prior="uniform", random_state=5)]
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "message"),
+    [
+        ({}, {"target": "T"}, "no target column 'T'. Did you mean 't'"),
+        ({}, {"text": "t"}, "both the target and a text"),
+        ({}, {"text": ["nope"]}, "no text column 'nope'"),
+        ({}, {"method": "magic"}, "method 'magic' is not known. Known methods: auto, harmonic"),
+        ({}, {"prior": "equal"}, "prior='equal' is not known"),
+        ({}, {"prior": {0: 1.0}}, "must name every class"),
+        ({}, {"prior": {0: 0.5, 1: 0.2, 2: 0.2}}, "sums to 0.9"),
+        ({}, {"prior": object()}, "prior|float"),
+        ({"t_source": 1}, {}, "already has a column 't_source'"),
+        ({"x": 1, "y": 1}, {}, "no column to learn from"),
+    ],
+)
+def test_bad_arguments(change: dict, arguments: dict, message: str) -> None:
+    table, truth = blobs()
+    table["t"] = np.where(few_labels(truth), truth, -1)
+    with pytest.raises(TableError, match=message):
+        label_table(table.assign(**change), **{"target": "t", **arguments})
+
+
+def test_bad_tables() -> None:
+    with pytest.raises(TypeError, match="pandas DataFrame, got list"):
+        label_table([1, 2], "t")  # type: ignore[arg-type]
+    table = pd.DataFrame([[1, 2, 0], [3, 4, -1]], columns=["a", "a", "t"])
+    with pytest.raises(TableError, match="duplicate column names: 'a'"):
+        label_table(table, "t")
+    with pytest.raises(TableError, match="duplicate"):
+        label_table(pd.DataFrame([[1, 2, 0]], columns=[1, "1", "t"]), "t")
+    with pytest.raises(TableError, match="several levels"):
+        label_table(pd.DataFrame([[1]], columns=pd.MultiIndex.from_tuples([("a", "b")])), "a")
+    with pytest.raises(TableError, match="no column but the target"):
+        label_table(pd.DataFrame({"t": ["a", "b", None]}), "t")
+
+
+def test_the_error_survives_pickling() -> None:
+    error = TableError("Wrong.", advice=("Pass", "delimiter", "\t"))
+    again = pickle.loads(pickle.dumps(error))
+    assert str(again) == "Wrong. Pass delimiter='\\t'."
+    assert again.for_command_line() == "Wrong. Pass --delimiter tab."
+
+
+@pytest.mark.skipif("LEAVEN_DATA" not in os.environ, reason="needs the data of LEAVEN_DATA")
+@pytest.mark.parametrize(
+    ("file", "per_class", "at_least"),
+    [
+        ("uci-continuous/iris.csv.gz", 5, 0.90),
+        ("uci-continuous/wine.csv.gz", 5, 0.85),
+        ("uci-continuous/breast-cancer-wisconsin.csv.gz", 5, 0.90),
+        ("uci-discrete/house-votes.csv.gz", 10, 0.85),
+        ("uci-discrete/soybean-large.csv.gz", 5, 0.75),
+    ],
+)
+def test_real_tables(file: str, per_class: int, at_least: float) -> None:
+    path = os.path.join(os.environ["LEAVEN_DATA"], file)
+    if not os.path.exists(path):
+        pytest.skip(f"{file} is not there")
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    truth = table["target"].to_numpy()
+    accuracy = []
+    for seed in range(3):
+        shuffled = np.random.default_rng(seed).permutation(len(truth))
+        known = np.zeros(len(truth), dtype=bool)
+        known[shuffled] = few_labels(truth[shuffled], per_class)
+        hidden = table.assign(target=np.where(known, truth, ""))
+        predicted = label(hidden, "target")["target_predicted"].to_numpy()
+        accuracy.append((predicted == truth)[~known].mean())
+    assert np.mean(accuracy) >= at_least

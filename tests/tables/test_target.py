@@ -1,0 +1,92 @@
+"""Which rows of a column are labeled, and with what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+
+from leaven.tables import TableError
+from leaven.tables._target import encode_target
+
+
+def column(values: Any, dtype: Any = None) -> pd.Series:
+    return pd.Series(values, dtype=dtype, name="t")
+
+
+@pytest.mark.parametrize(
+    ("values", "classes", "codes"),
+    [
+        (column(["b", "", "a", " "]), ["a", "b"], [1, -1, 0, -1]),
+        (column(["b", None, "a"]), ["a", "b"], [1, -1, 0]),
+        (column(["007", "", "7"]), ["007", "7"], [0, -1, 1]),
+        (column(["0", "1", "-1"]), ["0", "1"], [0, 1, -1]),
+        (column(["0.5", "1.5", ""]), ["0.5", "1.5"], [0, 1, -1]),
+        (column([3, -1, 1]), [1, 3], [1, -1, 0]),
+        (column([3, None, 1], "Int64"), [1, 3], [1, -1, 0]),
+        (column([3.0, np.nan, -1.0]), [-1.0, 3.0], [1, -1, 0]),
+        (column([True, None, False], "boolean"), [False, True], [1, -1, 0]),
+        (column([True, None, False], object), [False, True], [1, -1, 0]),
+        (column(["b", None, "a"], "category"), ["a", "b"], [1, -1, 0]),
+        (column([5, None, 2], "category"), [2, 5], [1, -1, 0]),
+    ],
+)
+def test_labels_are_found(values: pd.Series, classes: list, codes: list) -> None:
+    target = encode_target(values)
+    assert target.classes.tolist() == classes
+    assert_array_equal(target.codes, codes)
+    filled = target.filled(np.zeros(len(values), dtype=np.intp))
+    assert filled.dtype == values.dtype
+    assert filled[target.given].tolist() == values[target.given].tolist()
+    assert set(filled[~target.given]) == {classes[0]}
+
+
+def test_words_for_missing_are_classes_unless_told() -> None:
+    values = column(["a", "NA", "b", ""])
+    plain = encode_target(values)
+    assert plain.classes.tolist() == ["NA", "a", "b"]
+    assert "'NA' in 't' was read as a class" in plain.notes[0]
+    told = encode_target(values, missing=["NA"])
+    assert told.classes.tolist() == ["a", "b"]
+    assert told.notes == []
+    assert encode_target(column([1, 2, 9]), missing=["9"]).given.tolist() == [True, True, False]
+
+
+def test_notes() -> None:
+    (note,) = encode_target(column(["0", "1", "-1", "-1"])).notes
+    assert note.startswith("2 cells with -1 in 't'")
+    (note,) = encode_target(column(["Spam", "spam ", "ham", ""])).notes
+    assert note.endswith("'Spam', 'spam '.")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (column(["", " ", None]), "no labeled row: all 3 cells are empty"),
+        (column([np.nan, np.nan]), "no labeled row"),
+        (column([-1, -1]), "no labeled row"),
+        (column(["a", "b"]), "Every one of the 2 rows has a label"),
+        (column(["a", "NA", "b"]), "If NA means 'no label', pass missing='NA'"),
+        (column([1, 2]), "Every one of the 2 rows"),
+        (column(["a", "a", ""]), "one class only, 'a'"),
+        (column(["1", "-1", ""]), r"one class only, '1' \(-1 among integers"),
+        (column([1, -1]), r"one class only, 1 \(-1 among integers"),
+        (column([f"c{i}" for i in range(10_000)] + [""]), "10,000 distinct .* not a class column"),
+        (column([*map(str, range(10_000)), ""]), "10,000 distinct numbers from 0 to 9999"),
+        (column([*(f"{i / 7:.3f}" for i in range(30)), ""]), "needs regression"),
+        (column([0.5, 1.5, np.nan]), "needs regression"),
+        (column([*range(300), -1]), "needs regression"),
+        (column([1.0, np.inf, np.nan]), "infinite"),
+        (column(["a", "-1", "b", None]), "-1 among strings"),
+        (column([1, "a", None], object), "mixes labels"),
+        (column(pd.to_datetime(["2024-01-01", None])), "cannot name classes|Unknown label type"),
+        (column([[1], [2], None], object), "Unknown label type"),
+    ],
+)
+def test_bad_targets(values: pd.Series, message: str) -> None:
+    with pytest.raises(TableError, match=message) as caught:
+        encode_target(values)
+    assert "\n" not in str(caught.value)
