@@ -29,6 +29,7 @@ class GraphClassifier(TransductionMixin, BaseEstimator):
     graph_builder_: Any
     graph_: Graph
     scores_: NDArray[Any]
+    n_unreached_: int
 
     def _fit_graph(self, X: Any, y: Any) -> tuple[Graph, NDArray[np.intp]]:
         """Check parameters and data, build the graph, and encode the labels."""
@@ -59,18 +60,31 @@ class GraphClassifier(TransductionMixin, BaseEstimator):
         self.n_features_in_ = num_features(X) if np.ndim(X) == 2 else 1
         return codes
 
-    def _warn_unreached(self, reached: NDArray[np.bool_]) -> None:
-        missing = int((~reached).sum())
-        if missing:
+    def _reached(self, graph: Graph, codes: NDArray[np.intp]) -> tuple[NDArray[np.bool_], Graph]:
+        """Tell which rows have a path to a label, and return their part of the graph."""
+        reached = graph.reached_from(codes != UNLABELED)
+        self._note_unreached(reached)
+        return reached, graph if reached.all() else graph.subgraph(reached)
+
+    def _note_unreached(self, reached: NDArray[np.bool_]) -> None:
+        """Set ``n_unreached_``, and warn if it is not zero."""
+        self.n_unreached_ = int((~reached).sum())
+        if self.n_unreached_:
             n_parts = len(np.unique(self.graph_.components()[~reached]))
             warnings.warn(
-                f"{missing} of {len(reached)} rows, in {n_parts} components of the graph, have no "
-                "path to a labeled row and get the class proportions of the labeled rows. Use "
-                "more neighbors, KNNGraph(include_labeled=True), or label one row in each "
-                "component.",
+                f"{self.n_unreached_} of {len(reached)} rows, in {n_parts} components of the "
+                "graph, have no path to a labeled row and get the class proportions of the "
+                "labeled rows. Use more neighbors, KNNGraph(include_labeled=True), or label one "
+                "row in each component.",
                 UnreachedWarning,
                 stacklevel=4,
             )
+
+    def _fill_unreached(
+        self, scores: NDArray[Any], codes: NDArray[np.intp], reached: NDArray[np.bool_]
+    ) -> None:
+        """Give rows without a path to a label the proportions of the labeled rows."""
+        scores[~reached] = class_prior("labeled", codes, self.classes_, smoothing=0.0)
 
     def _store_scores(
         self,

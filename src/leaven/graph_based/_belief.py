@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array
 
 from leaven._base import normalize_rows
 from leaven._compat import HasMethods, Interval
-from leaven._labels import UNLABELED, class_prior, one_hot
+from leaven._labels import UNLABELED, one_hot
 from leaven.exceptions import ConvergenceWarning
 from leaven.graph import Binary, Gaussian, InverseDistance
 from leaven.graph._weights import Edges, EdgeWeight
@@ -224,8 +224,7 @@ class BeliefPropagationClassifier(GraphClassifier):
         """
         graph, codes = self._fit_graph(X, y)
         reached = graph.reached_from(codes != UNLABELED)
-        self._warn_unreached(reached)
-        self.n_unreached_ = int((~reached).sum())
+        self._note_unreached(reached)
         n_classes, dtype = len(self.classes_), graph.adjacency.dtype
         loops = int(np.count_nonzero(graph.adjacency.diagonal()))
         self.is_exact_ = graph.n_edges - loops == graph.n_nodes - graph.n_components
@@ -337,5 +336,5 @@ class BeliefPropagationClassifier(GraphClassifier):
         scores[free] = np.exp(self.beliefs_[free] / unit)
         scores[free, labels] = np.maximum(scores[free, labels], 1) * W.dtype.type(1 + 1e-4)
         scores[free] = normalize_rows(scores[free])
-        scores[~reached] = class_prior("labeled", codes, self.classes_, smoothing=0.0)
+        self._fill_unreached(scores, codes, reached)
         self._store_scores(scores, codes, reached=reached)

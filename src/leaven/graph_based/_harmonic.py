@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_array
 
 from leaven._compat import HasMethods, Interval, StrOptions
-from leaven._labels import UNLABELED, class_prior, one_hot
+from leaven._labels import UNLABELED, one_hot
 from leaven.exceptions import ConvergenceWarning
 from leaven.graph import Graph
 from leaven.graph_based._base import GraphClassifier
@@ -226,9 +226,8 @@ class HarmonicClassifier(GraphClassifier):
             tol=self.tol,
             max_iter=int(self.max_iter),
         )
-        self._warn_unreached(reached)
-        self.n_unreached_ = int((~reached).sum())
-        f[~reached] = class_prior("labeled", codes, self.classes_, smoothing=0.0)
+        self._note_unreached(reached)
+        self._fill_unreached(f, codes, reached)
         self.solver_, self.n_iter_ = solution.method, max(solution.n_iter, 1)
         self.converged_ = solution.converged
         if not solution.converged:

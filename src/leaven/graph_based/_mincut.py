@@ -263,10 +263,7 @@ class MinCutClassifier(GraphClassifier):
         self
         """
         graph, codes = self._fit_graph(X, y)
-        reached = graph.reached_from(codes != UNLABELED)
-        self._warn_unreached(reached)
-        self.n_unreached_ = int((~reached).sum())
-        part = graph if reached.all() else graph.subgraph(reached)
+        reached, part = self._reached(graph, codes)
         problem = CutProblem(part.adjacency, codes[reached], len(self.classes_), self.side)
         W = problem.W
         claims, self.rounding_error_ = problem.claims(problem.networks(), W.data)
@@ -390,10 +387,7 @@ class RandomizedMinCutClassifier(GraphClassifier):
         """
         graph, codes = self._fit_graph(X, y)
         rng = check_random_state(self.random_state)
-        reached = graph.reached_from(codes != UNLABELED)
-        self._warn_unreached(reached)
-        self.n_unreached_ = int((~reached).sum())
-        part = graph if reached.all() else graph.subgraph(reached)
+        reached, part = self._reached(graph, codes)
         problem = CutProblem(part.adjacency, codes[reached], len(self.classes_), self.side)
         votes = self._vote(problem, rng)
         self.cut_value_ = cut_weight(problem.W, votes.argmax(axis=1))
@@ -458,5 +452,5 @@ def _store_in_order(
     """
     full = np.empty((len(codes), len(model.classes_)), dtype=model.graph_.adjacency.dtype)
     full[np.flatnonzero(reached)[order]] = scores
-    full[~reached] = class_prior("labeled", codes, model.classes_, smoothing=0.0)
+    model._fill_unreached(full, codes, reached)
     model._store_scores(full, codes, reached=reached)

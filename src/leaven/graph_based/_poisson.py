@@ -12,7 +12,7 @@ from scipy import sparse
 
 from leaven._base import normalize_rows
 from leaven._compat import HasMethods, Interval, StrOptions
-from leaven._labels import UNLABELED, class_prior, one_hot
+from leaven._labels import UNLABELED, one_hot
 from leaven.exceptions import ConvergenceWarning
 from leaven.graph import Graph
 from leaven.graph_based._base import GraphClassifier
@@ -142,15 +142,14 @@ class PoissonClassifier(GraphClassifier):
         graph, codes = self._fit_graph(X, y)
         given = codes != UNLABELED
         reached = graph.reached_from(given)
-        self._warn_unreached(reached)
-        self.n_unreached_ = int((~reached).sum())
+        self._note_unreached(reached)
         Y = one_hot(codes, len(self.classes_))
         mean = _component_means(Y, given, graph.components())
         sources = np.where(given[:, None], Y - mean, 0.0)
         u, solution = solve_poisson(graph, sources, tol=self.tol, max_iter=int(self.max_iter))
         # Where the labels of a component are all alike there is no source: its class is known.
         u = np.where((mean == 1.0).any(axis=1, keepdims=True), mean, u)
-        u[~reached] = class_prior("labeled", codes, self.classes_, smoothing=0.0)
+        self._fill_unreached(u, codes, reached)
         self.n_iter_, self.converged_ = max(solution.n_iter, 1), solution.converged
         if not solution.converged:
             warnings.warn(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from leaven._compat import HasMethods, Interval, StrOptions
-from leaven._labels import UNLABELED, class_prior, one_hot
+from leaven._labels import one_hot
 from leaven.exceptions import ConvergenceWarning
 from leaven.graph import Graph
 from leaven.graph_based._base import GraphClassifier
@@ -105,10 +105,7 @@ class _PropagationClassifier(GraphClassifier):
 
     def _propagate(self, graph: Graph, codes: NDArray[np.intp], keep_given: bool) -> None:
         """Solve on the part that labels reach; the rest gets the labeled proportions."""
-        reached = graph.reached_from(codes != UNLABELED)
-        self._warn_unreached(reached)
-        self.n_unreached_ = int((~reached).sum())
-        part = graph if reached.all() else graph.subgraph(reached)
+        reached, part = self._reached(graph, codes)
         Y = one_hot(codes[reached], len(self.classes_))
         # One solve was faster than the iteration at every size measured (see benchmarks).
         if self.method == "iterate":
@@ -127,7 +124,7 @@ class _PropagationClassifier(GraphClassifier):
             )
         scores = np.empty((graph.n_nodes, len(self.classes_)), dtype=graph.adjacency.dtype)
         scores[reached] = np.maximum(result.scores, 0.0)
-        scores[~reached] = class_prior("labeled", codes, self.classes_, smoothing=0.0)
+        self._fill_unreached(scores, codes, reached)
         self._store_scores(scores, codes, self.prior, reached=reached, keep_given=keep_given)
 
     def _iterate(self, graph: Graph, Y: NDArray[Any]) -> Propagation:

@@ -294,10 +294,7 @@ class SpectralTransducer(GraphClassifier):
         """
         graph, codes = self._fit_graph(X, y)
         self._check_n_eigenvectors(graph.n_nodes)
-        reached = graph.reached_from(codes != UNLABELED)
-        self._warn_unreached(reached)
-        self.n_unreached_ = int((~reached).sum())
-        part = graph if reached.all() else graph.subgraph(reached)
+        reached, part = self._reached(graph, codes)
         d = min(int(self.n_eigenvectors), part.n_nodes - 1)
         self.basis_ = spectral_basis(part, d, laplacian=self.laplacian)
         self.n_eigenvectors_ = len(self.basis_.values)
@@ -311,7 +308,7 @@ class SpectralTransducer(GraphClassifier):
             )
         scores = np.empty((graph.n_nodes, len(self.classes_)), dtype=graph.adjacency.dtype)
         scores[reached] = self._scores(self.basis_, codes[reached])
-        scores[~reached] = class_prior("labeled", codes, self.classes_, smoothing=0.0)
+        self._fill_unreached(scores, codes, reached)
         self._store_scores(scores, codes, self.prior, reached=reached)
         return self
 
