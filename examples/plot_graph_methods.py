@@ -32,7 +32,7 @@ from leaven.graph_based import (
 from leaven.plotting import plot_graph
 
 problems = {
-    "two moons": (make_two_moons(random_state=0, return_labeled=True), KNNGraph(6)),
+    "two moons": (make_two_moons(noise=0.05, random_state=0, return_labeled=True), KNNGraph(6)),
     "chain": (make_chain(return_labeled=True), KNNGraph(2, symmetrize="mutual", weight="binary")),
     "grid": (make_grid(return_labeled=True), EpsilonGraph(1.01)),
     "circle": (make_circle(return_labeled=True), KNNGraph(2, weight="binary")),
@@ -49,19 +49,20 @@ methods = {
     "consistency": ConsistencyClassifier,
     "Poisson": PoissonClassifier,
     "spectral transducer": lambda graph: SpectralTransducer(graph),
-    "Laplacian RLS": lambda graph: LaplacianRLSClassifier(graph=graph),
-    "Laplacian SVM": lambda graph: LaplacianSVC(graph=graph),
+    "Laplacian RLS": lambda graph: LaplacianRLSClassifier(graph=graph, gamma=5.0),
+    "Laplacian SVM": lambda graph: LaplacianSVC(graph=graph, gamma=5.0),
 }
 fig, axes = plt.subplots(
     len(methods), len(problems), figsize=(11, 2.1 * len(methods)), layout="constrained"
 )
+for ax, title in zip(axes[0], problems):
+    ax.set_title(title)
 for row, (name, method) in zip(axes, methods.items()):
-    for ax, (title, ((X, _truth, y), graph)) in zip(row, problems.items()):
+    for ax, ((X, _truth, y), graph) in zip(row, problems.values()):
         model = method(graph).fit(X, y)
         builder = graph.fit(X)
         plot_graph(
             builder.graph_, X, y, inferred=model.transduction_, ax=ax, legend=False, node_size=25
         )
-        ax.set_title(title if row is axes[0] else "", fontsize=10)
         ax.set(xticks=[], yticks=[], xlabel="", ylabel="")
     row[0].set_ylabel(name, fontsize=9)

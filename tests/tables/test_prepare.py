@@ -26,6 +26,7 @@ from leaven.tables._weights import (
     class_separation,
     column_weights,
     distance_spread,
+    level_weight,
 )
 
 RNG = np.random.default_rng(0)
@@ -256,6 +257,33 @@ def test_the_useless_block_does_not_choose_the_neighbors() -> None:
         plain = TablePreparer(text=["note"], random_state=0).fit(table).weights_
         weight = preparer.weights_
         assert weight[name] / max(weight.values()) >= plain[name] / max(plain.values())
+
+
+def test_a_few_levels_are_as_far_as_the_tenth_neighbor() -> None:
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=(300, 6)).astype(np.float32)
+    distance = np.sqrt(((numbers[:, None] - numbers[None]) ** 2).sum(axis=-1))
+    tenth = np.median(np.sort(distance, axis=1)[:, 10]) ** 2
+    scaled = numbers * np.float32(np.sqrt(0.5 / tenth))
+    assert_allclose(level_weight(scaled, 1, np.random.RandomState(0)), 0.5, rtol=1e-3)
+    near = level_weight(numbers * 1e-3, 3, np.random.RandomState(0))
+    assert_allclose(near, 0.25)
+    assert level_weight(numbers * 1e-3, 6, np.random.RandomState(0)) == 1.0
+    assert level_weight(numbers * 100, 1, np.random.RandomState(0)) == 1.0
+    assert level_weight(numbers[:, :0], 1, np.random.RandomState(0)) == 1.0
+
+
+def test_a_useless_level_does_not_cut_the_table_into_pieces() -> None:
+    rng = np.random.default_rng(0)
+    n = 400
+    plane = rng.normal(size=(n, 2)) @ rng.normal(size=(2, 8))
+    table = pd.DataFrame(plane).rename(columns=str).assign(noise=rng.choice(["a", "b"], n))
+    Z = TablePreparer(random_state=0).fit_transform(table)
+    distance = ((Z[:, None] - Z[None]) ** 2).sum(axis=-1)
+    nearest = np.argsort(distance, axis=1)[:, 1:11]
+    level = table["noise"].to_numpy()
+    mixed = (level[nearest] != level[:, None]).any(axis=1)
+    assert mixed.mean() > 0.8
 
 
 # Copies

@@ -8,5 +8,6 @@ from __future__ import annotations
 
 from leaven.plotting._graph import plot_graph
 from leaven.plotting._regions import plot_decision_regions
+from leaven.plotting._scales import plot_length_scales
 
-__all__ = ["plot_decision_regions", "plot_graph"]
+__all__ = ["plot_decision_regions", "plot_graph", "plot_length_scales"]
