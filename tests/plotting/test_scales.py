@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-pytest.importorskip("matplotlib").use("Agg")
-
 from leaven.graph import AnisotropicGaussian
 from leaven.graph_based import LengthScales
 from leaven.plotting import plot_length_scales
