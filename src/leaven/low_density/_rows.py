@@ -19,6 +19,9 @@ Vector = tuple[Array, Array]
 
 DIRECT_LIMIT = 800
 """Largest system that is factored; beyond it conjugate gradients are cheaper."""
+LARGE_ROWS = 2000
+LARGE_DIRECT_LIMIT = 100
+"""The same for more sparse rows than ``LARGE_ROWS``, which are not solved to many digits."""
 
 
 class Rows(Protocol):
@@ -31,6 +34,9 @@ class Rows(Protocol):
 
     def extend(self, vector: Vector, index: NDArray[np.intp]) -> Vector:
         """A vector of ``subset(index)`` as one of all rows."""
+
+    def square_norms(self) -> Array:
+        """``|φ(x_i)|²`` of every row."""
 
     def zero(self) -> Vector:
         """The zero vector."""
@@ -69,6 +75,10 @@ class GramRows:
         coefficients = np.zeros(self.n_rows)
         coefficients[index] = vector[0]
         return coefficients, self.gram[:, index] @ vector[0]
+
+    def square_norms(self) -> Array:
+        """``|φ(x_i)|²`` of every row."""
+        return np.diag(self.gram)
 
     def zero(self) -> Vector:
         """The zero vector."""
@@ -118,6 +128,11 @@ class FeatureRows:
         """A vector of ``subset(index)`` as one of all rows."""
         return vector[0], self.scores_of(vector)
 
+    def square_norms(self) -> Array:
+        """``|x_i|²`` of every row."""
+        squares = self.X.multiply(self.X) if sparse.issparse(self.X) else self.X * self.X
+        return np.asarray(squares.sum(axis=1), dtype=np.float64).ravel()
+
     def zero(self) -> Vector:
         """The zero vector."""
         return np.zeros(self.n_features), np.zeros(self.n_rows)
@@ -143,7 +158,9 @@ class FeatureRows:
         X, W, g = self.X, weights, gradient[0]
         if 2 * len(active) <= self.n_rows or len(active) <= DIRECT_LIMIT:
             X, W = X[active], W[active]  # a copy of few rows is paid back by the products
-        if len(active) <= min(self.n_features, DIRECT_LIMIT):
+        # The kernel matrix of many sparse rows costs more than a few conjugate gradient steps.
+        large = sparse.issparse(X) and self.n_rows > LARGE_ROWS
+        if len(active) <= min(self.n_features, LARGE_DIRECT_LIMIT if large else DIRECT_LIMIT):
             gram = _dense(X @ X.T)
             scores = np.asarray(X @ g.astype(X.dtype, copy=False), dtype=np.float64)
             step, db = _dual_direction(gram, scores, bias_gradient, W, tau)

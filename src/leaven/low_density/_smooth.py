@@ -42,8 +42,7 @@ class CentredFeatures:
 
     def square_norms(self) -> Array:
         """``|x_i - center|²`` of every row."""
-        squares = self.X.multiply(self.X) if hasattr(self.X, "multiply") else self.X * self.X
-        own = np.asarray(squares.sum(axis=1), dtype=np.float64).ravel()
+        own = FeatureRows(self.X).square_norms()
         cross = np.asarray(self.X @ self.center, dtype=np.float64).ravel()
         return np.maximum(own - 2.0 * cross + self.center @ self.center, 0.0)
 

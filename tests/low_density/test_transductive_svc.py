@@ -1,0 +1,254 @@
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.datasets import make_blobs
+from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from leaven.exceptions import ConvergenceWarning, MemoryBoundError
+from leaven.low_density import TransductiveSVC
+from leaven.low_density._margins import class_counts, margin_probabilities, ratio_probabilities
+
+SOLVERS = ["switching", "annealing", "gradient", "continuation", "branch-and-bound"]
+HEURISTICS = SOLVERS[:4]
+
+
+@pytest.mark.parametrize("solver", HEURISTICS)
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_objective_is_its_formula_at_the_returned_point(solver, kernel, moons):
+    X, _, partial = moons(60, 4, noise=0.3)  # the signs need not hold the ratio here
+    machine = TransductiveSVC(
+        kernel=kernel, gamma=2.0, C=1.5, C_unlabeled=0.7, positive_fraction=0.4, solver=solver
+    ).fit(X, partial)
+    f = machine.decision_function(X)
+    if kernel == "linear":
+        norm2 = float((machine.coef_**2).sum())
+    else:
+        beta, rows = machine.dual_coef_[0], X[machine.support_]
+        norm2 = float(beta @ rbf_kernel(rows, gamma=2.0) @ beta)
+    labeled = partial >= 0
+    signs = np.where(partial == 1, 1.0, -1.0)
+    fixed = 0.5 * norm2 + 1.5 * np.maximum(0, 1 - signs * f)[labeled].sum()
+    f = np.sort(f[~labeled])
+    n_positive = round(0.4 * len(f))
+    best = np.concatenate([np.full(len(f) - n_positive, -1.0), np.ones(n_positive)])
+    assert_allclose(machine.objective_, fixed + 0.7 * np.maximum(0, 1 - best * f).sum())
+    assert_allclose(machine.sign_objective_, fixed + 0.7 * np.maximum(0, 1 - np.abs(f)).sum())
+    assert machine.sign_objective_ <= machine.objective_ + 1e-12
+    assert_allclose(machine.objective_trace_[-1], machine.objective_)
+    assert (machine.transduction_[~labeled] == 1).sum() == n_positive
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("case", ["moons", "clusters", "clusters, linear"])
+def test_no_solver_below_the_optimum_and_all_near_it(case, seed, moons, clusters):
+    X, _, partial = (moons if case == "moons" else clusters)(30, 5, seed)
+    params = {"kernel": "linear" if "linear" in case else "rbf", "C": 10.0}
+    exact = TransductiveSVC(solver="branch-and-bound", **params).fit(X, partial)
+    assert exact.is_proven_optimal_
+    for solver in HEURISTICS:
+        machine = TransductiveSVC(solver=solver, **params).fit(X, partial)
+        assert machine.objective_ >= exact.objective_ * (1 - 1e-7)
+        assert machine.objective_ <= exact.objective_ * 1.05
+        assert not machine.is_proven_optimal_
+
+
+def test_two_moons_with_one_label_a_class(moons):
+    for seed in range(2):
+        X, y, partial = moons(200, 1, seed)
+        unlabeled = partial < 0
+        supervised = SVC(gamma=20.0).fit(X[~unlabeled], y[~unlabeled])
+        assert supervised.score(X[unlabeled], y[unlabeled]) < 0.9
+        for solver in ("annealing", "gradient", "continuation"):
+            machine = TransductiveSVC(kernel="rbf", gamma=20.0, solver=solver).fit(X, partial)
+            assert (machine.transduction_ == y)[unlabeled].mean() >= 0.98
+
+
+@pytest.mark.parametrize("fraction", [0.3, 0.55])
+def test_ratio_is_held(fraction, clusters):
+    X, _, partial = clusters(29, 3)
+    unlabeled = partial < 0
+    for solver in HEURISTICS:
+        machine = TransductiveSVC(positive_fraction=fraction, solver=solver).fit(X, partial)
+        found = machine.transduction_[unlabeled].mean()
+        assert abs(found - fraction) * unlabeled.sum() <= 1
+        assert_array_equal(machine.transduction_[~unlabeled], partial[~unlabeled])
+        if solver == "annealing":
+            soft = machine.label_distributions_[unlabeled, 1]
+            assert_allclose(soft.mean(), fraction, atol=1e-6)
+
+
+def test_kernels_agree(moons):
+    X, _, partial = moons(40, 3)
+    new = X + 0.05
+
+    def fit(**params):
+        return TransductiveSVC(solver="gradient", **params).fit(X, partial)
+
+    by_name = fit(kernel="rbf", gamma=3.0)
+    by_function = fit(kernel=lambda A, B: rbf_kernel(A, B, gamma=3.0))
+    scores = by_name.decision_function(new)
+    assert_allclose(by_function.decision_function(new), scores, atol=1e-6)
+    precomputed = TransductiveSVC(solver="gradient", kernel="precomputed")
+    precomputed.fit(rbf_kernel(X, gamma=3.0), partial)
+    K = rbf_kernel(new, X, gamma=3.0)
+    assert_allclose(precomputed.decision_function(K), scores, atol=1e-6)
+    poly = fit(kernel="poly", gamma=0.5, degree=2, coef0=1.0)
+    same = fit(kernel=lambda A, B: polynomial_kernel(A, B, gamma=0.5, degree=2, coef0=1.0))
+    assert_allclose(poly.decision_function(new), same.decision_function(new), atol=1e-6)
+
+
+@pytest.mark.parametrize("gamma", ["scale", "auto"])
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_gamma_is_that_of_svc(gamma, as_sparse, moons):
+    X, y, _ = moons(40, 3)
+    rows = sparse.csr_array(X) if as_sparse else X
+    machine = TransductiveSVC(kernel="rbf", gamma=gamma).fit(rows, y)
+    peer = SVC(gamma=gamma, tol=1e-7).fit(X, y)
+    assert_allclose(machine.decision_function(rows), peer.decision_function(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("solver", HEURISTICS)
+def test_sparse_equals_dense(solver, clusters):
+    X, _, partial = clusters(40, 3)
+    dense = TransductiveSVC(solver=solver).fit(X, partial)
+    thin = TransductiveSVC(solver=solver).fit(sparse.csr_matrix(X), partial)
+    assert_allclose(thin.decision_function(X), dense.decision_function(X), atol=1e-5)
+
+
+def test_single_precision(clusters):
+    X, _, partial = clusters(60, 3)
+    double = TransductiveSVC().fit(X, partial)
+    single = TransductiveSVC().fit(sparse.csr_matrix(X.astype(np.float32)), partial)
+    assert_allclose(single.decision_function(X), double.decision_function(X), atol=1e-2)
+
+
+def test_three_classes_with_consistent_ratios():
+    X, y = make_blobs(96, centers=[[0, 0], [5, 0], [0, 5]], random_state=0)
+    names = np.array(["ant", "bee", "cow"], dtype=object)[y]
+    partial = np.where(np.arange(96) < 12, names, None)
+    shares = {"cow": 0.3, "ant": 0.4, "bee": 0.3}
+    machine = TransductiveSVC(positive_fraction=shares).fit(X, partial)
+    assert_allclose(machine.positive_fraction_, [0.4, 0.3, 0.3])
+    assert (machine.predict(X) == names).mean() > 0.9
+    assert machine.decision_function(X).shape == (96, 3)
+    p = machine.predict_proba(X)
+    assert_allclose(p.sum(axis=1), 1.0)
+    assert_array_equal(p.argmax(axis=1), machine.decision_function(X).argmax(axis=1))
+    assert machine.objective_.shape == machine.n_iter_.shape == (3,)
+    # Each of the three is the two-class machine with that share.
+    bee = TransductiveSVC(positive_fraction=0.3).fit(
+        X, [None if v is None else v == "bee" for v in partial]
+    )
+    assert_allclose(bee.decision_function(X), machine.decision_function(X)[:, 1], atol=1e-6)
+
+
+def test_counts_sum_to_the_rows():
+    assert_array_equal(class_counts(np.array([0.5, 0.5]), 7), [3, 4])
+    assert_array_equal(class_counts(np.array([0.25, 0.35, 0.4]), 10), [2, 4, 4])
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        fractions, n = rng.dirichlet(np.ones(4)), int(rng.integers(0, 60))
+        counts = class_counts(fractions, n)
+        assert counts.sum() == n
+        assert (np.abs(counts - fractions * n) < 1).all()
+
+
+def test_probabilities_are_monotone_in_the_margin():
+    f = np.linspace(-40, 40, 401)
+    p = margin_probabilities(np.column_stack([-f, f]))[:, 1]
+    assert (np.diff(p)[np.abs(f[1:]) < 30] > 0).all()
+    inside = np.array([-0.8, 0.0, 0.3])
+    expected = 1 / (1 + np.exp(-2 * inside))
+    assert_allclose(margin_probabilities(np.column_stack([-inside, inside]))[:, 1], expected)
+    outside = 1 / (1 + np.exp(-(3.0 + 1.0)))
+    assert_allclose(margin_probabilities(np.array([[-3.0, 3.0]]))[0, 1], outside)
+
+
+def test_labels_that_hold_the_ratio_win_over_signs():
+    f = np.array([0.2, 0.5, 0.9, 0.5])
+    p = ratio_probabilities(f, np.array([-1.0, 1.0, 1.0, -1.0]))
+    assert_array_equal(p > 0.5, [False, True, True, False])
+
+
+def test_rows_in_another_order_and_other_names(clusters):
+    X, _, partial = clusters(40, 3)
+    machine = TransductiveSVC(kernel="rbf").fit(X, partial)
+    order = np.random.default_rng(0).permutation(40)
+    shuffled = TransductiveSVC(kernel="rbf").fit(X[order], partial[order])
+    assert_array_equal(shuffled.transduction_, machine.transduction_[order])
+    table = pd.DataFrame(X, columns=["height", "width"])
+    named = pd.Series(partial).map({0: "no", 1: "yes"})
+    renamed = TransductiveSVC(kernel="rbf").fit(table, named)
+    assert_array_equal(renamed.transduction_ == "yes", machine.transduction_ == 1)
+
+
+def test_in_a_pipeline(clusters):
+    X, y, partial = clusters(40, 3)
+    model = make_pipeline(StandardScaler(), TransductiveSVC()).fit(X * [1, 1000], partial)
+    assert model.score(X * [1, 1000], y) > 0.95
+
+
+def test_matrix_that_is_not_a_kernel():
+    rng = np.random.default_rng(0)
+    K = rng.normal(size=(20, 20))
+    K = K + K.T
+    y = np.where(np.arange(20) < 8, np.arange(20) % 2, -1)
+    machine = TransductiveSVC(kernel="precomputed").fit(K, y)
+    values, vectors = np.linalg.eigh(K)
+    repaired = (vectors * np.maximum(values, 0)) @ vectors.T
+    same = TransductiveSVC(kernel="precomputed").fit(repaired, y)
+    scores = same.decision_function(repaired)
+    assert_allclose(machine.decision_function(K), scores, atol=1e-5)
+
+
+def test_few_iterations_warn(moons):
+    X, _, partial = moons(60, 1, noise=0.3)
+    with pytest.warns(ConvergenceWarning, match="max_iter=2 iterations"):
+        TransductiveSVC(solver="gradient", max_iter=2).fit(X, partial)
+
+
+def test_verbose_goes_to_the_logger(caplog, clusters):
+    X, _, partial = clusters(30, 3)
+    with caplog.at_level("INFO", logger="leaven"):
+        TransductiveSVC().fit(X, partial)
+        assert not caplog.records
+        TransductiveSVC(verbose=1).fit(X, partial)
+    assert "switching: C*=1e-05" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("params", "y", "message"),
+    [
+        ({"positive_fraction": 0.0}, [0, 1, -1], r"range \(0.0, 1.0\)"),
+        ({"positive_fraction": [0.5, 0.6]}, [0, 1, -1], "sums to 1.1"),
+        ({"positive_fraction": [1.0, 0.0]}, [0, 1, -1], "above 0 and below 1"),
+        ({"positive_fraction": 0.3}, [0, 1, 2], "3 classes: give one fraction for each"),
+        ({"positive_fraction": {0: 0.5, 7: 0.5}}, [0, 1, -1], r"unknown: \[7\]"),
+        ({"kernel": "cosine"}, [0, 1, -1], "'kernel' parameter"),
+        ({"kernel": lambda A, B: np.ones(3)}, [0, 1, -1], "kernel function gave shape"),
+        ({"kernel": lambda A, B: np.full((3, 3), np.nan)}, [0, 1, -1], "NaN"),
+    ],
+)
+def test_bad_input(params, y, message):
+    with pytest.raises(ValueError, match=message):
+        TransductiveSVC(**params).fit(np.arange(6.0).reshape(3, 2), y)
+
+
+def test_bad_precomputed_matrices():
+    machine = TransductiveSVC(kernel="precomputed")
+    with pytest.raises(ValueError, match="must be symmetric"):
+        machine.fit([[1.0, 0.5, 0.2], [0.1, 1.0, 0.3], [0.2, 0.3, 1.0]], [0, 1, -1])
+    machine.fit(np.eye(3), [0, 1, -1])
+    with pytest.raises(ValueError, match="2 features"):
+        machine.predict(np.ones((4, 2)))
+
+
+def test_memory_bound(monkeypatch):
+    monkeypatch.setattr("leaven.low_density._kernels.MAX_GRAM_BYTES", 50)
+    with pytest.raises(MemoryBoundError, match=r"kernel matrix of 3 rows.*kernel='linear'"):
+        TransductiveSVC(kernel="rbf").fit(np.arange(6.0).reshape(3, 2), [0, 1, -1])
