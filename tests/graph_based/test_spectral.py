@@ -11,11 +11,11 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from leaven.exceptions import UnreachedWarning
-from leaven.graph import GivenGraph, KNNGraph
+from leaven.graph import GivenGraph, Graph, KNNGraph
 from leaven.graph_based import SpectralTransducer, _basis
 from leaven.graph_based._basis import spectral_basis
 from leaven.graph_based._simplex import project_to_simplex
-from leaven.graph_based._spectral import minimize_on_sphere, transduce
+from leaven.graph_based._spectral import minimize_on_sphere, replaced_spectrum, transduce
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
@@ -151,6 +151,57 @@ def test_components_new_rows_and_too_many_eigenvectors():
     assert_allclose(model.predict_proba(far)[both < 0], model.label_distributions_[both < 0])
     with pytest.raises(ValueError, match="n_eigenvectors=60, but the graph has 60 nodes"):
         SpectralTransducer(n_eigenvectors=60).fit(X, Y)
+
+
+def test_equal_eigenvalues_share_their_place():
+    # On a circle all eigenvalues come in pairs, whose vectors are any basis of a plane: the
+    # answer must not depend on it, and turning the circle must turn the answer.
+    assert_allclose(replaced_spectrum(np.array([0.1, 0.1, 0.3, 0.3, 0.4]), 2.0), [1, 1, 9, 9, 25])
+    ring = np.arange(24)
+    W = Graph.from_edges(np.column_stack([ring, (ring + 1) % 24])).adjacency
+    y = np.full(24, -1)
+    y[[0, 9]] = [0, 1]
+    base = SpectralTransducer(GivenGraph(W), n_eigenvectors=10).fit(ring[:, None], y)
+    order = RNG.permutation(24)
+    moved = SpectralTransducer(GivenGraph(W[order][:, order]), n_eigenvectors=10)
+    moved.fit(ring[:, None], y[order])
+    assert_allclose(moved.scores_, base.scores_[order], atol=1e-8)
+
+
+@pytest.mark.parametrize("laplacian", ["random-walk", "combinatorial"])
+def test_basis_against_the_dense_eigenproblem(laplacian):
+    W = np.kron(np.eye(3), KNNGraph(8).build(X).adjacency.toarray())
+    graph = Graph(W)
+    basis = spectral_basis(graph, 9, laplacian=laplacian)
+    B = graph.degree / graph.degree.mean() if laplacian == "random-walk" else np.ones(180)
+    L = graph.laplacian(laplacian).toarray()
+    values = np.sort(np.linalg.eigvals(L).real)[1:10]
+    assert_allclose(basis.values, values, atol=1e-10)
+    assert_allclose(L @ basis.vectors, basis.vectors * basis.values, atol=1e-8)
+    assert_allclose(basis.vectors.T @ (B[:, None] * basis.vectors), np.eye(9), atol=1e-9)
+    assert_allclose(B @ basis.vectors, 0, atol=1e-9)
+
+
+def test_a_basis_is_forgotten_with_its_graph():
+    graph = KNNGraph(5).build(X + 0.456)
+    known = len(_basis._known)
+    basis = spectral_basis(graph, 7)
+    assert spectral_basis(Graph(graph.adjacency), 7) is basis
+    del basis, graph
+    assert len(_basis._known) == known
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_known_class_share_helps(seed):
+    rows = np.random.default_rng(seed).normal(size=(180, 2))
+    rows[150:, 0] += 4
+    truth = np.repeat([0, 1], [150, 30])
+    y = np.full(180, -1)
+    y[[0, 1, 2, 150, 151, 152]] = truth[[0, 1, 2, 150, 151, 152]]
+    plain = SpectralTransducer().fit(rows, y).transduction_
+    told = SpectralTransducer(prior={0: 150 / 180, 1: 30 / 180}).fit(rows, y).transduction_
+    assert (told == truth).mean() > max((plain == truth).mean(), 0.93)
+    assert abs((told == 1).sum() - 30) <= abs((plain == 1).sum() - 30)
 
 
 def test_projection_on_the_simplex():

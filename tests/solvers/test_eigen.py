@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import sparse
 
-from leaven.graph import Graph, KNNGraph, SpanningTreeGraph
+from leaven.graph import Graph, GridGraph, KNNGraph, SpanningTreeGraph
 from leaven.solvers._eigen import smallest_eigenpairs
 
 RNG = np.random.default_rng(0)
@@ -52,3 +53,54 @@ def test_path_has_known_eigenvalues():
     path = Graph.from_edges([(i, i + 1) for i in range(9)])
     values = smallest_eigenpairs(path.laplacian(), 4).values
     assert_allclose(values, 2 - 2 * np.cos(np.pi * np.arange(1, 5) / 10))
+
+
+def test_a_square_grid_has_pairs_of_equal_eigenvalues():
+    side = 2 - 2 * np.cos(np.pi * np.arange(40) / 40)
+    exact = np.sort((side[:, None] + side).ravel())[1:41]
+    L = GridGraph((40, 40)).build(np.zeros((1600, 1))).laplacian()
+    pairs = smallest_eigenpairs(L, 40, method="chebyshev")
+    assert_allclose(pairs.values, exact, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("n_clusters", "size", "k"), [(40, 25, 30), (60, 20, 80), (100, 12, 60)])
+def test_eigenspaces_wider_than_the_block_are_found_whole(seed, n_clusters, size, k):
+    # Equal clusters in a ring with hardly any link: every eigenvalue of one is there as often
+    # as there are clusters, many times more often than a block has columns.
+    cluster = KNNGraph(7).build(np.random.default_rng(seed).normal(size=(size, 3))).adjacency
+    first = size * np.arange(n_clusters)
+    ends = (first, np.roll(first, -1) + 3)
+    ring = sparse.coo_array((np.full(n_clusters, 1e-9), ends), shape=(n_clusters * size,) * 2)
+    W = sparse.block_diag([cluster] * n_clusters) + ring + ring.T
+    L = Graph(sparse.csr_array(W)).laplacian()
+    pairs = smallest_eigenpairs(L, k, method="chebyshev")
+    assert pairs.converged
+    assert_allclose(pairs.values, np.linalg.eigvalsh(L.toarray())[1 : k + 1], atol=1e-8)
+
+
+@pytest.mark.parametrize("method", ["dense", "chebyshev", "inverse"])
+@pytest.mark.parametrize("k", [1, 7, 8, 20, 23, 24])
+def test_nearly_all_eigenvectors_of_a_small_graph(method, k):
+    L = KNNGraph(4).build(RNG.normal(size=(25, 2))).laplacian()
+    pairs = smallest_eigenpairs(L, k, method=method)
+    check(L, pairs, k)
+
+
+def test_single_precision_repeats_and_stays_single():
+    graph = KNNGraph(8).build(RNG.normal(size=(700, 4)))
+    L = graph.laplacian().astype(np.float32)
+    pairs = smallest_eigenpairs(L, 12, method="chebyshev")
+    assert pairs.vectors.dtype == np.float32
+    check(L.astype(float), pairs, 12, atol=1e-5)
+    again = smallest_eigenpairs(L, 12, method="chebyshev")
+    assert (again.vectors == pairs.vectors).all()
+
+
+def test_few_or_too_many_eigenvectors():
+    L = Graph.from_edges([(0, 1), (1, 2)]).laplacian()
+    assert smallest_eigenpairs(L, 0).vectors.shape == (3, 0)
+    with pytest.raises(ValueError, match="3 eigenvectors were asked for, but a graph of 3 nodes"):
+        smallest_eigenpairs(L, 3)
+    with pytest.raises(ValueError, match="method must be one of"):
+        smallest_eigenpairs(L, 1, method="other")

@@ -195,7 +195,9 @@ class SpectralTransducer(GraphClassifier):
         d. It must be smaller than the number of rows; only the default is cut down to what
         a small table has.
     c : float, default=3200.0
-        What an error at the labels costs, against the cost of the cut.
+        What an error at the labels costs, against the cost of the cut. As ``wᵀ w = n``, the
+        cut weighs more the more rows there are: the default, from tables of a few thousand
+        rows, should grow in proportion with much larger ones.
     spectrum : {"squares", "eigenvalues"}, default="squares"
         The diagonal of D: ``i²`` for the i-th eigenvector, or its eigenvalue. Eigenvalues
         are much smaller numbers, so that ``c`` should be too, about 1.

@@ -383,7 +383,8 @@ def _block_krylov(
     Q = np.empty((n, size), dtype=dtype, order="F")
     H = np.zeros((size, size))
     done = dim = products = restarts = steps = 0
-    new, clean, smallest = _random_block(width, null, rng, dtype), False, -np.inf
+    new, clean = _random_block(width, null, rng, dtype), False
+    found: NDArray[Any] | None = None
     while True:
         if not clean:
             new -= Q[:, :dim] @ (Q[:, :dim].T @ new)
@@ -407,14 +408,17 @@ def _block_krylov(
         converged = dim >= k and bool((error <= tol * np.abs(theta[best])).all())
         full = dim + new.shape[1] > size
         given_up = full and (restarts == max_restarts or theta[best][0] <= least)
-        confirmed = converged and theta[best][0] <= smallest + 10.0 * tol * abs(smallest)
+        # Of two equal sets of values the one from a fresh block adds nothing. All are compared:
+        # new copies of a large value push out small ones that have copies of their own.
+        rise = np.inf if found is None else (theta[best] - found) / np.abs(found)
+        confirmed = converged and bool(np.max(rise) <= 10.0 * tol)
         if (confirmed and steps >= _CONFIRM) or dim == room or given_up:
             return theta[best], Q[:, :dim] @ U[:, best].astype(dtype), products, converged
         fresh = converged and not confirmed
         if fresh:
-            width = width if smallest == -np.inf else min(2 * width, (size - k) // 2)
+            width = min(width if found is None else 2 * width, max((size - k) // 2, 1))
             new, clean = _random_block(width, null, rng, dtype), False
-            smallest, steps = theta[best][0], 0
+            found, steps = theta[best], 0
         if fresh or full:
             # Only what has converged can do without its residual, which ``new`` replaces.
             keep = k if fresh else min(k + (size - k) // 3, size - new.shape[1])
