@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import inspect
 import io
 import json
 import os
@@ -24,6 +25,9 @@ from leaven.tables import _read as read_module
 from leaven.tables import _write as write_module
 
 ROWS = 40
+# Before click 8.2 the two streams are mixed unless told otherwise; since then they never are.
+MIXES = "mix_stderr" in inspect.signature(CliRunner).parameters
+SEPARATE: dict[str, Any] = {"mix_stderr": False} if MIXES else {}
 
 
 def example_rows() -> list[list[str]]:
@@ -59,7 +63,7 @@ def rows_of(path: Path, delimiter: str = ",") -> list[list[str]]:
 
 
 def run(*arguments: Any, data: bytes | None = None) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments], input=data)
+    return CliRunner(**SEPARATE).invoke(main, [str(argument) for argument in arguments], input=data)
 
 
 def check_output(rows: list[list[str]], original: list[list[str]]) -> None:
@@ -106,7 +110,7 @@ def test_standard_input(table: Path, zipped: bool) -> None:
 def test_report(table: Path) -> None:
     page = table.with_name("report.html")
     result = run("label", table, "--target", "kind", "--report", page)
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == 0, result.stderr
     assert f"Report in {page}" in result.output.replace("\n", "")
     text = page.read_text(encoding="utf-8")
     assert "fruit.csv" in text
@@ -114,7 +118,7 @@ def test_report(table: Path) -> None:
     missing = table.parent / "no" / "report.html"
     result = run("label", table, "--target", "kind", "--force", "--report", missing)
     assert result.exit_code == 2
-    assert "does not exist" in result.output
+    assert "does not exist" in result.stderr
 
 
 def test_quiet(table: Path) -> None:

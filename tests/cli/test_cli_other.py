@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import subprocess
 import sys
@@ -15,6 +16,9 @@ import leaven
 from leaven.cli import main
 from leaven.cli._example import bundled
 from leaven.datasets import list_available, load_example
+
+MIXES = "mix_stderr" in inspect.signature(CliRunner).parameters
+RUNNER = CliRunner(**({"mix_stderr": False} if MIXES else {}))
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -37,7 +41,7 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 def test_version() -> None:
-    result = CliRunner().invoke(main, ["--version"])
+    result = RUNNER.invoke(main, ["--version"])
     assert (result.exit_code, result.stdout) == (0, f"leaven {leaven.__version__}\n")
 
 
@@ -50,7 +54,7 @@ def test_in_a_thread_signals_are_left_alone() -> None:
 
     codes = []
     thread = threading.Thread(
-        target=lambda: codes.append(CliRunner().invoke(main, ["--version"]).exit_code)
+        target=lambda: codes.append(RUNNER.invoke(main, ["--version"]).exit_code)
     )
     thread.start()
     thread.join()
@@ -58,32 +62,32 @@ def test_in_a_thread_signals_are_left_alone() -> None:
 
 
 def test_datasets() -> None:
-    result = CliRunner().invoke(main, ["datasets"])
+    result = RUNNER.invoke(main, ["datasets"])
     assert result.exit_code == 0, result.output
     assert "name" in result.stdout
     assert result.stdout.count("\n") == len(list_available()) + 1
-    listed = json.loads(CliRunner().invoke(main, ["datasets", "--json"]).stdout)
+    listed = json.loads(RUNNER.invoke(main, ["datasets", "--json"]).stdout)
     assert {"name", "kind", "rows", "available"} <= set(listed[0])
 
 
 @pytest.mark.parametrize("name", ["support_tickets", "orchard"])
 def test_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(main, ["example", name])
+    result = RUNNER.invoke(main, ["example", name])
     assert (result.exit_code, result.stdout) == (0, f"Written to {name}.csv\n")
     written = (tmp_path / f"{name}.csv").read_bytes()
     assert written == bundled()[name].read_bytes()
-    assert CliRunner().invoke(main, ["example", name, "--out", "-"]).stdout_bytes == written
-    again = CliRunner().invoke(main, ["example", name])
+    assert RUNNER.invoke(main, ["example", name, "--out", "-"]).stdout_bytes == written
+    again = RUNNER.invoke(main, ["example", name])
     assert again.exit_code == 2
     assert "already there. Pass --force" in again.stderr
-    assert CliRunner().invoke(main, ["example", name, "--force"]).exit_code == 0
-    assert CliRunner().invoke(main, ["example", name, "--out", "no/x.csv"]).exit_code == 2
+    assert RUNNER.invoke(main, ["example", name, "--force"]).exit_code == 0
+    assert RUNNER.invoke(main, ["example", name, "--out", "no/x.csv"]).exit_code == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"{name}.csv"]
 
 
 def test_unknown_example() -> None:
-    result = CliRunner().invoke(main, ["example", "nope"])
+    result = RUNNER.invoke(main, ["example", "nope"])
     assert result.exit_code == 2
     expected = (
         "leaven: error: There is no example 'nope'. Known examples: orchard, support_tickets.\n"
@@ -101,7 +105,7 @@ def test_the_examples_are_labeled_well(
     out = tmp_path / "out.csv"
     source = str(bundled()[name])
     arguments = ["label", source, "--target", target, "--out", str(out), "--quiet", *options]
-    assert CliRunner().invoke(main, arguments).exit_code == 0
+    assert RUNNER.invoke(main, arguments).exit_code == 0
     labeled = pd.read_csv(out, dtype=str)
     truth = load_example(name, with_truth=True)[f"{target}_true"]
     inferred = labeled[f"{target}_source"] == "inferred"

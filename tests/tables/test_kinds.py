@@ -52,6 +52,7 @@ CASES: list[tuple[str, Any, str]] = [
     ("levels", RNG.choice(["a", "b c d e"], N), "levels"),
     ("category", pd.Categorical(RNG.choice(list("abc"), N)), "levels"),
     ("category of integers", pd.Categorical(RNG.integers(0, 9, N)), "levels"),
+    ("category of numbers as text", pd.Categorical([str(i % 9) for i in range(N)]), "number"),
     ("store_id", RNG.integers(100, 120, N), "levels"),
     ("numbers or words", RNG.choice(np.array([1, "x", None], dtype=object), N), "levels"),
     ("dates", DATES, "date"),

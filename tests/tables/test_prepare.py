@@ -159,6 +159,11 @@ def test_texts_are_unit_vectors_or_zero() -> None:
         assert norms[3] == 0
 
 
+def test_two_texts_are_too_few_to_decompose() -> None:
+    Z = TextColumn(n_components=5).fit_transform(pd.Series(["red apple", "green pear"]))
+    assert_allclose(Z @ Z.T, np.eye(2), atol=1e-6)
+
+
 @pytest.mark.parametrize(
     "texts",
     [
@@ -243,9 +248,10 @@ def test_the_useless_block_does_not_choose_the_neighbors() -> None:
     note = [" ".join([*rng.choice(topics[t], 3), *rng.choice(others, 3)]) for t in truth]
     noise = [" ".join(rng.choice(others, 6)) for _ in truth]
     useful = truth + rng.normal(scale=0.2, size=n)
+    numbers = {name: rng.normal(size=n) for name in "abcd"}
     tables = {
-        "note": pd.DataFrame({"note": note, "a": rng.normal(size=n), "b": rng.normal(size=n)}),
-        "a": pd.DataFrame({"note": noise, "a": useful, "b": rng.normal(size=n)}),
+        "note": pd.DataFrame({"note": note, **numbers}),
+        "a": pd.DataFrame({"note": noise, "a": useful}),
     }
     y = np.where(np.arange(n) < 12, truth, -1)
     for name, table in tables.items():

@@ -150,8 +150,6 @@ class LevelColumns(TransformerMixin, BaseEstimator):
             if width == 0:
                 rows[-1], columns[-1], data[-1] = rows[-1][:0], columns[-1][:0], data[-1][:0]
             start += int(width)
-        if not rows:
-            return sparse.csr_matrix((n, 0), dtype=np.float32)
         entries = np.concatenate(data), (np.concatenate(rows), np.concatenate(columns))
         return sparse.csr_matrix(entries, shape=(n, start), dtype=np.float32)
 

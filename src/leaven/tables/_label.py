@@ -85,11 +85,7 @@ class LabelingSummary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
-        values = asdict(self)
-        for count in values["classes"]:
-            if isinstance(count["name"], np.generic):
-                count["name"] = count["name"].item()
-        return values
+        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,11 @@ def _harmonic(task: Task) -> Any:
     # Edges to the nearest labeled row leave no part of the table without a label, and gave
     # one point of accuracy at 5 labels a class on tables of the UCI repository. Texts have
     # no near labeled row as long as labels are few: there, these edges cost 3 to 8 points.
-    graph = KNNGraph(n_neighbors=10, metric=task.metric, include_labeled=not task.has_text)
+    # Nine of ten true neighbors are enough for large tables: on 100,000 rows accuracy was the
+    # same as with 99 of 100, in little more than half the time.
+    graph = KNNGraph(
+        n_neighbors=10, metric=task.metric, include_labeled=not task.has_text, recall=0.9
+    )
     return HarmonicClassifier(graph, prior=task.prior)
 
 

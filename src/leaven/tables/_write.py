@@ -179,7 +179,7 @@ def _quoting(table: pd.DataFrame, file_format: TableFormat) -> Any:
             values = pd.Series(values.cat.categories)
         if pd.api.types.infer_dtype(values, skipna=True) != "string":
             continue
-        if any(values.str.contains(end, regex=False).fillna(False).any() for end in stray):
+        if any(values.str.contains(end, regex=False, na=False).any() for end in stray):
             return csv.QUOTE_ALL
     return csv.QUOTE_MINIMAL
 
