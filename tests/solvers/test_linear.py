@@ -39,6 +39,34 @@ def test_columns_that_converge_early_and_zero_columns():
     assert_allclose(solution.x, np.linalg.solve(A.toarray(), B), atol=1e-8)
 
 
+def test_more_columns_than_a_block_and_dependent_ones():
+    A, B = system(n_columns=40)
+    B[:, 3] = 2.0 * B[:, 0] - B[:, 5]
+    B[:, 7] = 1e-9 * B[:, 7]
+    B[:, 20] = B[:, 2]
+    B[:, 30:33] = B[:, [30]]
+    solution = solve_spd(A, B, method="cg", tol=1e-11)
+    exact = np.linalg.solve(A.toarray(), B)
+    assert solution.converged
+    assert_allclose(
+        solution.x / np.abs(exact).max(axis=0), exact / np.abs(exact).max(axis=0), atol=1e-8
+    )
+
+
+def test_columns_of_a_block_help_each_other():
+    A, B = system(n=2_000, n_columns=12)
+    A = sparse.csr_array(A - 0.9999 * sparse.diags_array(np.ravel(A.sum(axis=1))))
+    alone = max(solve_spd(A, B[:, [j]], method="cg").n_iter for j in range(12))
+    assert solve_spd(A, B, method="cg").n_iter < 0.8 * alone
+
+
+def test_a_full_space_ends_a_block():
+    # Eight nodes and eight columns: one step solves, and no new direction is left.
+    A, B = system(n=8, n_columns=8)
+    solution = solve_spd(A, B, method="cg", tol=1e-13)
+    assert_allclose(solution.x, np.linalg.solve(A.toarray(), B), atol=1e-10)
+
+
 def test_auto_changes_to_multigrid_when_conjugate_gradients_are_slow(monkeypatch):
     pytest.importorskip("pyamg")
     monkeypatch.setattr(_linear, "_DIRECT_BELOW", 10)
