@@ -103,6 +103,15 @@ class LabelingResult:
         Fitted.
     estimator : classifier
         Fitted on the prepared table and the codes of the classes.
+    selection : SafeReport or None
+        How the candidates did on labels that were held back, and why one was chosen; None
+        where a method was named.
+    curve : DataFrame or None
+        The learning curve so far: ``method``, ``n_labeled``, ``accuracy``, ``standard_error``.
+    points : DataFrame or None
+        A map of (a sample of) the rows: ``row`` (position), ``x``, ``y``.
+    ask : ndarray of int or None
+        Positions of the rows most worth labeling next, the first one first.
     """
 
     table: pd.DataFrame
@@ -110,6 +119,10 @@ class LabelingResult:
     probabilities: pd.DataFrame
     preparer: TablePreparer
     estimator: Any
+    selection: Any = None
+    curve: pd.DataFrame | None = None
+    points: pd.DataFrame | None = None
+    ask: NDArray[np.intp] | None = None
 
 
 def label_table(
