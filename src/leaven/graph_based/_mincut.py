@@ -289,7 +289,8 @@ class RandomizedMinCutClassifier(GraphClassifier):
     ----------
     graph : graph builder, default=None
         Builds the similarity graph; None stands for ``KNNGraph()``.
-    n_cuts : int, default=20
+    n_cuts : int, default=15
+        Odd, so that two classes never have the same number of votes.
     noise : float in [0, 1], default=0.01
         Relative size of the noise. With 0 all cuts are that of ``MinCutClassifier``. Little
         noise is fast: what it cannot change is merged before the first cut.
@@ -357,7 +358,7 @@ class RandomizedMinCutClassifier(GraphClassifier):
         self,
         graph: Any = None,
         *,
-        n_cuts: int = 20,
+        n_cuts: int = 15,
         noise: float = 0.01,
         balance: float = 0.1,
         side: str = "source",
