@@ -10,6 +10,12 @@ SIGNIFICANT_DIGITS = 12
 """Values that agree to this many digits are tied: 0.768 - 0.763 must equal 0.931 - 0.926."""
 
 
+def check_alpha(alpha: float) -> None:
+    """Refuse a level of significance that is no probability."""
+    if not 0.0 < alpha < 1.0:
+        raise ValueError(f"alpha must be a probability between 0 and 1, such as 0.05, got {alpha}.")
+
+
 def drop_rounding_noise(
     values: NDArray[np.float64], scale: NDArray[np.float64] | float
 ) -> NDArray[np.float64]:
