@@ -361,3 +361,30 @@ def test_y_of_another_length_is_refused():
 )
 def test_sklearn_contract(estimator, check):
     check(estimator)
+
+
+def test_a_metric_of_blocks_is_not_called_for_pairs():
+    calls = []
+
+    def cubic(A, B, *, power=3):
+        calls.append((len(A), len(B)))
+        return (np.abs(A[:, None] - B[None]) ** power).sum(axis=2)
+
+    cubic.accepts_matrices = True
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 5, size=(40, 3)).astype(float)  # with copies
+    X_new = rng.normal(size=(7, 3))
+    blocks = KNNGraph(5, metric=cubic, weight="binary").fit(X)
+    pairs = KNNGraph(5, metric=lambda a, b: (np.abs(a - b) ** 3).sum(), weight="binary").fit(X)
+    assert calls == [(40, 40)]
+    assert blocks.graph_.adjacency.diagonal().sum() == 0
+    D = cubic(X, X)
+    np.fill_diagonal(D, np.inf)
+    fifth = np.sort(D, axis=1)[:, 4]
+    rows, columns = blocks.graph_.adjacency.nonzero()
+    assert (D[rows, columns] <= np.maximum(fifth[rows], fifth[columns])).all()
+    assert_allclose(
+        blocks.weights_to(X_new).toarray().sum(axis=1),
+        pairs.weights_to(X_new).toarray().sum(axis=1),
+    )
+    assert calls[-1] == (7, 40)

@@ -26,7 +26,9 @@ class KNNGraph(GraphBuilder):
         At most the number of other rows is used. Few neighbors with weights that adapt to
         the density label best; more help when the graph falls into pieces.
     metric : str or callable, default="euclidean"
-        Any metric of scikit-learn. ``"cosine"`` is for text.
+        Any metric of scikit-learn. ``"cosine"`` is for text. A callable is called for every
+        pair of rows, which is slow, unless it has an attribute ``accepts_matrices`` that is
+        true: then it is called as ``metric(A, B)`` for blocks of rows.
     weight : weight or str, default="gaussian"
         For instance ``Gaussian(bandwidth=2.0)``, ``Binary()`` or ``"binary"``. The default
         adapts to the density around each row.

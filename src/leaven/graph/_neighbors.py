@@ -109,6 +109,8 @@ class NeighborIndex:
             self._search = _Inverted(self._prepare(X), recall=recall)
         elif self._cosine and sparse.issparse(X):
             self._search = _SparseCosine(X)
+        elif getattr(metric, "accepts_matrices", False) and not sparse.issparse(X):
+            self._search = _Matrices(X, metric, metric_params)
         else:
             self._search = NearestNeighbors(
                 metric="euclidean" if self._on_sphere else metric,
@@ -213,6 +215,38 @@ class _SparseCosine:
             distance[rows] = 1.0 - np.take_along_axis(value, order, axis=1)
         # Rounding leaves copies at ±1e-16; a distance is not negative.
         return np.where(distance < 1e-12, 0.0, distance), index
+
+
+class _Matrices:
+    """Exact neighbors by a metric of blocks of rows, ``metric(A, B)`` of shape (n_a, n_b).
+
+    A callable says by the attribute ``accepts_matrices`` that it is one; scikit-learn would
+    call it for one pair of rows after the other.
+    """
+
+    def __init__(self, X: Any, metric: Any, metric_params: dict[str, Any] | None) -> None:
+        self._X = X
+        self._metric = metric
+        self._params = metric_params or {}
+
+    def search(self, X_new: Any, k: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        rows = self._X if X_new is None else X_new
+        n = len(self._X)
+        distance = np.empty((len(rows), k), dtype=rows.dtype)
+        index = np.empty((len(rows), k), dtype=np.intp)
+        step = max(1, _SPARSE_CHUNK_BYTES // (8 * n))
+        for start in range(0, len(rows), step):
+            part = slice(start, min(start + step, len(rows)))
+            found = np.asarray(self._metric(rows[part], self._X, **self._params))
+            if X_new is None:  # a row comes first among its own neighbors, before its copies
+                own = np.arange(part.start, part.stop)
+                found[np.arange(len(own)), own] = -1.0
+            best = np.argpartition(found, k - 1, axis=1)[:, :k]
+            value = np.take_along_axis(found, best, axis=1)
+            order = np.lexsort((best, value), axis=1)
+            index[part] = np.take_along_axis(best, order, axis=1)
+            distance[part] = np.take_along_axis(value, order, axis=1)
+        return np.maximum(distance, 0), index
 
 
 class _Inverted:
