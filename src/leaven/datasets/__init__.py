@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from leaven.datasets._documents import (
+    load_comp_vs,
+    load_four_newsgroups,
+    load_newsgroup_pair,
+)
 from leaven.datasets._examples import load_example
 from leaven.datasets._lattices import make_chain, make_circle, make_grid, make_two_grids
 from leaven.datasets._loaders import load
@@ -17,7 +22,10 @@ from leaven.datasets._twin import make_independent_twin
 __all__ = [
     "list_available",
     "load",
+    "load_comp_vs",
     "load_example",
+    "load_four_newsgroups",
+    "load_newsgroup_pair",
     "make_chain",
     "make_circle",
     "make_grid",
