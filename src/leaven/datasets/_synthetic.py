@@ -69,7 +69,8 @@ def make_two_moons(
     check_not_negative("noise", noise)
     rng = check_random_state(random_state)
     X, y = make_moons(n_samples, noise=noise or None, random_state=rng)
-    return as_result(X, y, _draw(y, n_labeled, rng), return_labeled)
+    labeled = _draw(y, n_labeled, rng) if return_labeled else np.zeros(len(y), dtype=bool)
+    return as_result(X, y, labeled, return_labeled)
 
 
 def make_three_bands(
@@ -266,7 +267,8 @@ def make_two_gaussians(
     rng = check_random_state(random_state)
     y = rng.permutation(np.arange(n_samples) % 2)
     X = centers[y] + std * rng.standard_normal((n_samples, n_features))
-    return as_result(X, y, _draw(y, n_labeled, rng), return_labeled)
+    labeled = _draw(y, n_labeled, rng) if return_labeled else np.zeros(len(y), dtype=bool)
+    return as_result(X, y, labeled, return_labeled)
 
 
 def _draw(y: NDArray[Any], n_labeled: int, rng: np.random.RandomState) -> NDArray[np.bool_]:
