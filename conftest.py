@@ -1,0 +1,12 @@
+"""Leave out the examples of modules whose extra is not installed."""
+
+from __future__ import annotations
+
+import importlib.util
+
+collect_ignore = []
+if importlib.util.find_spec("torch") is None:
+    collect_ignore += [
+        f"src/leaven/representation/{name}.py"
+        for name in ("_rbm_network", "_autoencoder", "_lenet")
+    ]
