@@ -163,7 +163,10 @@ def test_moons_lie_on_half_circles() -> None:
         (lambda: make_two_moons(10.5), "n_samples must be an integer of at least 2, got 10.5"),
         (lambda: make_two_moons(noise=-1), "noise must be a number that is not negative, got -1"),
         (lambda: make_two_gaussians(std=0), "std must be a positive number, got 0"),
-        (lambda: make_two_gaussians(10, return_labeled=True), "n_labeled=7 is more than the 5 rows"),
+        (
+            lambda: make_two_gaussians(10, return_labeled=True),
+            "n_labeled=7 is more than the 5 rows",
+        ),
         (lambda: make_two_gaussians(means=[[1, 2, 3], [1, 2, 3]]), r"means has shape \(2, 3\)"),
     ],
 )
