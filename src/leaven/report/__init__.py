@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from leaven.report._html import render_report
+from leaven.report._page import render_report
 
 __all__ = ["render_report"]
