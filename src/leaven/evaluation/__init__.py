@@ -1,0 +1,52 @@
+"""Experiments with few labels: protocols, learning curves, comparisons and statistics."""
+
+from __future__ import annotations
+
+from leaven.evaluation._curve import learning_curve
+from leaven.evaluation._protocol import (
+    PROTOCOLS,
+    CurveProtocol,
+    DrawProtocol,
+    FoldProtocol,
+    Split,
+    get_protocol,
+)
+from leaven.evaluation._schedule import aulc, label_schedule
+from leaven.evaluation._scores import class_scores
+from leaven.evaluation._statistics import (
+    FriedmanResult,
+    NemenyiResult,
+    friedman_test,
+    nemenyi_test,
+)
+from leaven.evaluation._store import read_store
+from leaven.evaluation._study import compare
+from leaven.evaluation._tables import SummaryTable, summary_table
+from leaven.evaluation._trial import Active, Tuned
+from leaven.evaluation._wilcoxon import WilcoxonResult, wilcoxon_table, wilcoxon_test
+
+__all__ = [
+    "PROTOCOLS",
+    "Active",
+    "CurveProtocol",
+    "DrawProtocol",
+    "FoldProtocol",
+    "FriedmanResult",
+    "NemenyiResult",
+    "Split",
+    "SummaryTable",
+    "Tuned",
+    "WilcoxonResult",
+    "aulc",
+    "class_scores",
+    "compare",
+    "friedman_test",
+    "get_protocol",
+    "label_schedule",
+    "learning_curve",
+    "nemenyi_test",
+    "read_store",
+    "summary_table",
+    "wilcoxon_table",
+    "wilcoxon_test",
+]
