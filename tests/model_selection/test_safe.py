@@ -99,7 +99,7 @@ class CountingGraph(KNNGraph):
 
 def test_unlabeled_rows_help_on_two_moons() -> None:
     X, truth, y = moons()
-    model = SafeClassifier(random_state=0).fit(X, y)
+    model = SafeClassifier(vote=False, random_state=0).fit(X, y)
     report = model.report_
     assert report.kind == "semi-supervised"
     assert model.unlabeled_helped_ == report.unlabeled_helped == "yes"
@@ -112,6 +112,38 @@ def test_unlabeled_rows_help_on_two_moons() -> None:
     assert len(report.candidates) == 10
 
 
+def test_the_candidates_vote() -> None:
+    X, truth, y = moons()
+    names = ["logistic-regression", "harmonic", "consistency", "spectral-transducer"]
+    model = SafeClassifier(names, random_state=0).fit(X, y)
+    report = model.report_
+    assert report.candidates["name"].tolist() == [*names, "vote"]
+    assert (report.choice, report.kind, report.unlabeled_helped) == (
+        "vote",
+        "semi-supervised",
+        "yes",
+    )
+    voters = dict(model.best_estimator_.estimators)
+    assert set(voters) <= set(names)
+    assert len(voters) >= 3
+    assert (model.transduction_ == truth).mean() > 0.95
+    assert_array_equal(model.transduction_[y >= 0], y[y >= 0])
+    # On new rows most votes win, the mean probabilities decide ties.
+    new = X + 0.01
+    each = np.stack([voter.predict(new) for voter in voters.values()])
+    share = (each == 1).mean(axis=0)
+    clear = share != 0.5
+    assert_array_equal(model.predict(new)[clear], (share > 0.5).astype(int)[clear])
+    assert_allclose(model.predict_proba(new)[clear, 1], share[clear], atol=2e-3)
+    assert_array_equal(model.best_estimator_.predict(new), model.predict(new))
+
+
+def test_two_candidates_do_not_vote() -> None:
+    X, _, y = moons()
+    report = SafeClassifier(["logistic-regression", "harmonic"], random_state=0).fit(X, y).report_
+    assert "vote" not in set(report.candidates["name"])
+
+
 def test_supervised_where_the_clusters_say_nothing() -> None:
     # Two clusters far apart in the first column; the class is the sign of the second, so that
     # the border runs through both clusters, and through their dense middle.
@@ -121,7 +153,7 @@ def test_supervised_where_the_clusters_say_nothing() -> None:
     y = few(truth, 15)
     two = ClusterThenLabel(KMeans(2, n_init=1, random_state=0))
     own = ["logistic-regression", "linear-svm", ("clusters", two)]
-    model = SafeClassifier(own, random_state=0).fit(X, y)
+    model = SafeClassifier(own, vote=False, random_state=0).fit(X, y)
     assert model.report_.kind == "supervised"
     assert model.report_.best_semi_supervised == "clusters"
     assert model.unlabeled_helped_ == "no"
@@ -162,7 +194,7 @@ def test_a_graph_is_built_once() -> None:
         "consistency": ConsistencyClassifier(CountingGraph(6)),
         "other": ConsistencyClassifier(CountingGraph(9)),
     }
-    model = SafeClassifier(own, random_state=0).fit(X, y)
+    model = SafeClassifier(own, vote=False, random_state=0).fit(X, y)
     assert CountingGraph.built == 2
     # What is chosen can be cloned and then builds its own graph.
     best = model.best_estimator_

@@ -47,7 +47,9 @@ from leaven.model_selection._safe_report import (
     estimate_difference,
     estimate_from_folds,
     estimate_share,
+    voters_among,
 )
+from leaven.model_selection._safe_vote import count_votes
 
 
 def facts(**changes: Any) -> Facts:
@@ -324,3 +326,30 @@ def test_copies_are_merged_unless_labeled(rows: list[tuple[int, int]], labels: l
         assert_array_equal(kept[node[labeled]], labeled)
         distinct = len(np.unique(X[codes == UNLABELED], axis=0))
         assert len(kept) == len(labeled) + distinct
+
+
+def test_votes_by_hand() -> None:
+    P = [np.array([[0.9, 0.1], [0.6, 0.4]]), np.array([[0.2, 0.8], [0.1, 0.9]])]
+    votes = count_votes(P)
+    assert_allclose(votes.sum(axis=1), 1)
+    # One vote each; the mean probabilities 0.55 and 0.35 of the first class decide.
+    assert_allclose(votes[:, 0], (0.5 + 1e-3 * np.array([0.55, 0.35])) / (1 + 1e-3))
+
+
+def test_who_votes_and_who_leads() -> None:
+    right = np.ones(60)
+    good, fair, poor = right.copy(), right.copy(), right.copy()
+    fair[:3], poor[:40] = 0.0, 0.0
+    outcomes = [
+        Outcome(name, kind, TRIED, "", results, estimate_share(results))
+        for name, kind, results in (
+            ("sup", SUPERVISED, poor),
+            ("good", SEMI_SUPERVISED, good),
+            ("fair", SEMI_SUPERVISED, fair),
+        )
+    ]
+    assert voters_among(outcomes, 5, by_row=True) == {"good", "fair"}
+    vote = Outcome("vote", SEMI_SUPERVISED, TRIED, "", fair, estimate_share(fair))
+    assert decide([*outcomes, vote], 5, 1.0, by_row=True).choice == "vote"
+    vote = Outcome("vote", SEMI_SUPERVISED, TRIED, "", poor, estimate_share(poor))
+    assert decide([*outcomes, vote], 5, 1.0, by_row=True).choice == "good"

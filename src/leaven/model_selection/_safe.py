@@ -54,6 +54,13 @@ from leaven.model_selection._safe_report import (
     estimate_from_folds,
     estimate_share,
     pair_table,
+    voters_among,
+)
+from leaven.model_selection._safe_vote import (
+    FEWEST_VOTERS,
+    VOTE,
+    VotingCandidates,
+    count_votes,
 )
 from leaven.model_selection._scoring import labeled_scorer
 
@@ -85,6 +92,11 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
     caution : float, default=1.0
         How many standard errors the gain by unlabeled rows must exceed. 0 takes the best
         candidate whatever its kind; larger values stay with the supervised one more often.
+    vote : bool, default=True
+        Whether the candidates also vote, if there are three or more. Those that are behind the
+        best by more than two standard errors have no vote. The vote then stands for all that
+        use unlabeled rows, unless a single one leads it by two standard errors: the best of
+        many is often the luckiest.
     n_repeats : int or "auto", default="auto"
         How often to repeat the cross-validation with other folds. "auto" makes about ten fits
         of each candidate. Equal repeats are left out: few labels can be split in few ways.
@@ -179,6 +191,7 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "candidates": [list, tuple, dict, None],
         "caution": [Interval(Real, 0, None, closed="left")],
+        "vote": ["boolean"],
         "n_repeats": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "scoring": [str, callable],
@@ -194,6 +207,7 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
         candidates: Any = None,
         *,
         caution: float = 1.0,
+        vote: bool = True,
         n_repeats: int | str = "auto",
         time_limit: float | None = None,
         scoring: Any = "accuracy",
@@ -205,6 +219,7 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
     ) -> None:
         self.candidates = candidates
         self.caution = caution
+        self.vote = vote
         self.n_repeats = n_repeats
         self.time_limit = time_limit
         self.scoring = scoring
@@ -235,20 +250,25 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
             outcomes, decision = self._without_estimate(candidates)
         else:
             outcomes = self._try_candidates(candidates, data, folds, started)
+            outcomes += self._hold_vote(outcomes, data, folds)
             if not any(outcome.status == TRIED for outcome in outcomes):
                 reasons = " ".join(outcome.reason for outcome in outcomes)
                 raise ValueError(f"No candidate could be estimated. {reasons}")
             decision = decide(outcomes, folds.n_splits, self.caution, self._by_row())
         by_name = {candidate.name: candidate for candidate in candidates}
-        chosen = by_name[decision.choice]
-        params = next(o.params for o in outcomes if o.name == chosen.name) or {}
-        self._fit_chosen(chosen, params, data)
+        params = {outcome.name: outcome.params or {} for outcome in outcomes}
+        kind = SEMI_SUPERVISED
+        if decision.choice == VOTE:
+            self._fit_vote([each for each in candidates if each.name in self._voters], params, data)
+        else:
+            kind = by_name[decision.choice].kind
+            self._fit_chosen(by_name[decision.choice], params[decision.choice], data)
         self.unlabeled_helped_ = decision.unlabeled_helped
         self.report_ = SafeReport(
             candidates=candidate_table(outcomes),
             differences=decision.differences,
             choice=decision.choice,
-            kind=chosen.kind,
+            kind=kind,
             unlabeled_helped=decision.unlabeled_helped,
             reason=decision.reason,
             best_supervised=decision.best_supervised,
@@ -326,7 +346,7 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
                 reason = f"{name} was skipped: the time limit of {self.time_limit:g} s was over."
                 return Outcome(name, kind, SKIPPED, reason)
         try:
-            results, estimate, params = self._estimate(candidate, data, folds, left)
+            results, estimate, params, proba = self._estimate(candidate, data, folds, left)
         except OutOfTimeError as error:
             took = time.perf_counter() - begun
             return Outcome(name, kind, SKIPPED, str(error), seconds=took)
@@ -336,12 +356,12 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
             reason = f"{name} failed: {type(error).__name__}: {error}"
             return Outcome(name, kind, FAILED, reason, seconds=took)
         took = time.perf_counter() - begun
-        return Outcome(name, kind, TRIED, "", results, estimate, params, took)
+        return Outcome(name, kind, TRIED, "", results, estimate, params, took, proba)
 
     def _estimate(
         self, candidate: Candidate, data: Data, folds: Folds, seconds_left: float | None
-    ) -> tuple[NDArray[np.float64], Any, dict[str, Any]]:
-        """Give the result of each row (or fold), the estimate, and the parameters chosen."""
+    ) -> tuple[NDArray[np.float64], Any, dict[str, Any], NDArray[Any]]:
+        """Give the results, their estimate, the parameters chosen, and the probabilities."""
         probabilities = cross_validate(
             candidate,
             data,
@@ -350,24 +370,49 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
             n_jobs=self.n_jobs,
             seconds_left=seconds_left,
         )
-        scorer = labeled_scorer(self.scoring)
-
-        def scores_of(each: NDArray[Any]) -> NDArray[np.float64]:
-            return score_folds(each, folds, data.X, data.codes, self.classes_, scorer)
-
         best = 0
+        chosen = probabilities[0]
         if len(candidate.grid) > 1:
-            scores = np.stack([scores_of(each) for each in probabilities])
+            scores = np.stack([self._fold_scores(each, data, folds) for each in probabilities])
             chosen, best = choose_within_folds(probabilities, scores, folds)
-        else:
-            chosen = probabilities[0]
+        return *self._results(chosen, data, folds), candidate.grid[best], chosen
+
+    def _fold_scores(
+        self, probabilities: NDArray[Any], data: Data, folds: Folds
+    ) -> NDArray[np.float64]:
+        scorer = labeled_scorer(self.scoring)
+        return score_folds(probabilities, folds, data.X, data.codes, self.classes_, scorer)
+
+    def _results(
+        self, probabilities: NDArray[Any], data: Data, folds: Folds
+    ) -> tuple[NDArray[np.float64], Any]:
+        """Give the result of each row, or of each fold if not by row, and the estimate."""
         if self._by_row():
-            right = row_correctness(chosen, data.codes, folds)
-            return right, estimate_share(right), candidate.grid[best]
-        results = scores_of(chosen).ravel()
+            right = row_correctness(probabilities, data.codes, folds)
+            return right, estimate_share(right)
+        results = self._fold_scores(probabilities, data, folds).ravel()
         if not np.isfinite(results).all():
             raise ValueError(f"scoring={self.scoring!r} gave a score that is not finite.")
-        return results, estimate_from_folds(results, folds.n_splits), candidate.grid[best]
+        return results, estimate_from_folds(results, folds.n_splits)
+
+    def _hold_vote(self, outcomes: list[Outcome], data: Data, folds: Folds) -> list[Outcome]:
+        """Estimate the vote of what was tried; no outcome if it is not wanted or too few vote."""
+        tried = [outcome for outcome in outcomes if outcome.status == TRIED]
+        kinds = {outcome.kind for outcome in tried}
+        if not self.vote or len(tried) < FEWEST_VOTERS or SEMI_SUPERVISED not in kinds:
+            return []
+        begun = time.perf_counter()
+        self._voters = voters_among(tried, folds.n_splits, self._by_row())
+        votes = count_votes(
+            [
+                outcome.probabilities
+                for outcome in tried
+                if outcome.name in self._voters and outcome.probabilities is not None
+            ]
+        )
+        results, estimate = self._results(votes, data, folds)
+        took = time.perf_counter() - begun
+        return [Outcome(VOTE, SEMI_SUPERVISED, TRIED, "", results, estimate, {}, took, votes)]
 
     def _without_estimate(self, candidates: list[Candidate]) -> tuple[list[Outcome], Decision]:
         """With one label a class: the first supervised candidate, or else the first."""
@@ -419,6 +464,17 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
             estimator if scaler is None else Pipeline([("scale", scaler), (chosen.name, estimator)])
         )
         self._store_transduction(distributions[node], data.codes)
+
+    def _fit_vote(
+        self, candidates: list[Candidate], params: dict[str, dict[str, Any]], data: Data
+    ) -> None:
+        voters, distributions = [], []
+        for candidate in candidates:
+            self._fit_chosen(candidate, params[candidate.name], data)
+            voters.append((candidate.name, self.best_estimator_))
+            distributions.append(self.label_distributions_)
+        self.best_estimator_ = VotingCandidates(voters)._adopt(self.classes_)
+        self._store_transduction(count_votes(distributions), data.codes)
 
     def _notes(self, codes: NDArray[np.intp], folds: Folds | None) -> tuple[str, ...]:
         counts = np.bincount(codes[codes != UNLABELED])

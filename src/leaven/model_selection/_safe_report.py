@@ -12,8 +12,13 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from leaven.model_selection._safe_candidates import SEMI_SUPERVISED, SUPERVISED
+from leaven.model_selection._safe_vote import VOTE
 
 TRIED, SKIPPED, FAILED = "tried", "skipped", "failed"
+
+LEAD = 2.0
+"""Standard errors by which a single candidate must lead the vote, or be behind the best to lose
+its vote. There are many of them, and the best of many is lucky: with one, accuracy fell."""
 
 _Z = 1.959963984540054
 
@@ -119,6 +124,8 @@ class Outcome:
     estimate: Estimate = Estimate(np.nan, np.nan, np.nan, np.nan)
     params: dict[str, Any] | None = None
     seconds: float = 0.0
+    probabilities: NDArray[Any] | None = None
+    """Of the held-out rows, of shape (n_repeats, n_tested, n_classes)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,11 +270,16 @@ def decide(outcomes: Sequence[Outcome], n_splits: int, caution: float, by_row: b
     """Take the best candidate, or the best supervised one if the gain is within its error.
 
     ``outcomes`` stand in order of preference, which settles equal scores; those that were not
-    tried do not count.
+    tried do not count. The vote, where there is one, stands for all that use unlabeled rows,
+    unless one of them leads it by more than two standard errors.
     """
     tried = [outcome for outcome in outcomes if outcome.status == TRIED]
     supervised = _best(tried, SUPERVISED)
     semi = _best(tried, SEMI_SUPERVISED)
+    vote = next((outcome for outcome in tried if outcome.name == VOTE), None)
+    if vote is not None and semi is not None:
+        lead = compare(semi, vote, n_splits, by_row)
+        semi = semi if lead.value > LEAD * lead.se else vote
     first = None if supervised is None else supervised.name
     second = None if semi is None else semi.name
     if supervised is None or semi is None:
@@ -314,6 +326,17 @@ def compare(first: Outcome, second: Outcome, n_splits: int, by_row: bool) -> Est
     """Estimate the paired difference of two candidates on the same folds."""
     difference = first.results - second.results
     return estimate_difference(difference) if by_row else estimate_from_folds(difference, n_splits)
+
+
+def voters_among(tried: Sequence[Outcome], n_splits: int, by_row: bool) -> set[str]:
+    """Names of the candidates that are not clearly worse than the best."""
+    best = max(tried, key=lambda outcome: outcome.estimate.value)
+    names = set()
+    for outcome in tried:
+        behind = compare(best, outcome, n_splits, by_row)
+        if behind.value <= LEAD * behind.se:
+            names.add(outcome.name)
+    return names
 
 
 def _best(outcomes: Sequence[Outcome], kind: str) -> Outcome | None:
