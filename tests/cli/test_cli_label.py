@@ -63,14 +63,22 @@ def rows_of(path: Path, delimiter: str = ",") -> list[list[str]]:
 
 
 def run(*arguments: Any, data: bytes | None = None) -> Result:
-    return CliRunner(**SEPARATE).invoke(main, [str(argument) for argument in arguments], input=data)
+    """Run a command; one that labels with a named method and no report, unless it says so."""
+    words = [str(argument) for argument in arguments]
+    if words[0] == "label" and not {"--method", "--candidates"} & set(words):
+        words += ["--method", "harmonic"]
+    if words[0] == "label" and not {"--report", "--explain"} & set(words):
+        words += ["--no-report"]
+    return CliRunner(**SEPARATE).invoke(main, words, input=data)
 
 
 def check_output(rows: list[list[str]], original: list[list[str]]) -> None:
-    assert rows[0] == [*original[0], "kind_predicted", "kind_confidence", "kind_source"]
-    assert [row[:-3] for row in rows] == original
+    new = ["kind_predicted", "kind_confidence", "kind_source", "kind_review"]
+    assert rows[0] == [*original[0], *new]
+    assert [row[:-4] for row in rows] == original
     for i, row in enumerate(rows[1:]):
-        *_, given, predicted, confidence, source = row
+        *_, given, predicted, confidence, source, review = row
+        assert review in (("False",) if given else ("False", "True"))
         assert source == ("given" if given else "inferred")
         assert predicted == (given or predicted)
         assert predicted == ["cherry", "apple"][i % 2]
@@ -121,6 +129,50 @@ def test_report(table: Path) -> None:
     assert "does not exist" in result.stderr
 
 
+def test_a_report_is_written_next_to_the_output(table: Path) -> None:
+    page = table.parent / "fruit.report.html"
+    result = run("label", table, "--target", "kind", "--explain")
+    assert result.exit_code == 0, result.stderr
+    assert f"Report in {page}" in result.output.replace("\n", "")
+    assert "fruit.csv" in page.read_text(encoding="utf-8")
+    assert "No other method was tried: this one was named." in result.stdout
+    contradiction = run("label", table, "--target", "kind", "--report", page, "--no-report")
+    assert contradiction.exit_code == 2
+    assert "contradict each other" in contradiction.stderr
+
+
+def test_the_choice_is_explained(table: Path) -> None:
+    names = "logistic-regression,harmonic,transductive-svm"
+    arguments = ["label", table, "--target", "kind", "--candidates", names]
+    arguments += ["--time-limit", "0.01", "--ask", "3"]
+    short = run(*arguments)
+    assert short.exit_code == 0, short.stderr
+    assert "against" in short.stdout or "cannot be told" in short.stdout
+    assert "Not tried: " in short.stdout
+    assert "transductive-svm" in short.stdout
+    assert "To review: " in short.stdout
+    assert "Label these rows next" in short.stdout
+    whole = run(*arguments, "--explain", "--no-report")
+    assert "logistic-regression" in whole.stdout
+    assert "transductive-svm was skipped: " in whole.stdout
+    told = json.loads(run(*arguments, "--json").stdout)
+    assert told["selection"]["choice"] == told["method"]
+    assert len(told["ask"]) == 3
+    rows = rows_of(table.parent / "fruit.labeled.csv")
+    assert all(rows[row][-2] == "inferred" for row in told["ask"])
+
+
+def test_strange_labels(table: Path) -> None:
+    rows = example_rows()
+    rows[1][-1] = "Cherry "
+    table.write_text(as_text(rows))
+    result = run("label", table, "--target", "kind")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.count("that differ only in case or spaces: 'Cherry ', 'cherry'") == 1
+    assert result.stdout.count("spaces around the name: 'Cherry '") == 1
+    assert "One label only of class 'Cherry '" in result.stdout
+
+
 def test_quiet(table: Path) -> None:
     result = run("label", table, "--target", "kind", "--quiet")
     assert (result.exit_code, result.output) == (0, "")
@@ -142,6 +194,9 @@ def test_seed_and_method_and_prior(table: Path) -> None:
     arguments = ["label", table, "--target", "kind", "--out", "-", "--quiet"]
     plain = run(*arguments).stdout
     assert run(*arguments, "--method", "harmonic", "--seed", 0).stdout == plain
+    other = run(*arguments, "--method", "linear-svm")
+    assert other.exit_code == 0
+    assert other.stdout != plain
     same = run(*arguments, "--prior", "apple=0.5,cherry=0.5")
     assert same.exit_code == 0
     assert run(*arguments, "--prior", '{"apple": 0.5, "cherry": 0.5}').stdout == same.stdout
@@ -300,7 +355,7 @@ BAD: list[tuple[str, str | bytes, list[str], str]] = [
     ("not UTF-8", b"a,b,t\n1,caf\xe9,x\n2,b,y\n3,c,\n", [], "If so, pass --encoding 'cp1252'"),
     ("missing text", "a,b,t\n1,2,x\n3,4,y\n5,6,\n", ["--text", "note"], "no text column 'note'"),
     ("text is target", "a,b,t\n1,2,x\n3,4,y\n5,6,\n", ["--text", "t"], "both the target"),
-    ("method", "a,b,t\n1,2,x\n3,4,y\n5,6,\n", ["--method", "magic"], "auto, harmonic"),
+    ("method", "a,b,t\n1,2,x\n3,4,y\n5,6,\n", ["--method", "magic"], "methods: auto, logistic"),
     ("prior", "a,b,t\n1,2,x\n3,4,y\n5,6,\n", ["--prior", "x"], "--prior 'x' is not understood"),
     ("prior value", "a,b,t\n1,2,x\n3,4,y\n5,6,\n", ["--prior", "x=a"], "not understood"),
     ("prior JSON", "a,b,t\n1,2,x\n3,4,y\n5,6,\n", ["--prior", "{"], "not understood"),
@@ -309,6 +364,13 @@ BAD: list[tuple[str, str | bytes, list[str], str]] = [
     ("NA", "a,b,t\n1,2,x\n3,4,y\n5,6,NA\n", [], "If NA means 'no label', pass --missing 'NA'"),
     ("encoding", "a,b,t\n1,2,x\n3,4,y\n5,6,\n", ["--encoding", "utf-9"], "'utf-9' is not known"),
     ("delimiter", "a,b,t\n1,2,x\n3,4,y\n5,6,\n", ["--delimiter", "::"], "one character"),
+    ("candidate", "a,b,t\n1,2,x\n3,4,y\n5,6,\n", ["--candidates", "harmonic,x"], "'x' is not k"),
+    ("time", "a,b,t\n1,2,x\n3,4,y\n5,6,\n", ["--time-limit", "0"], "--time-limit"),
+    ("ask", "a,b,t\n1,2,x\n3,4,y\n5,6,\n", ["--ask", "-1"], "--ask"),
+    ("jobs", "a,b,t\n1,2,x\n3,4,y\n5,6,\n", ["--jobs", "0"], "--jobs"),
+    ("strict", "a,b,t\n1,2,x\n3,4,X\n5,6,\n", ["--strict"], "'X', 'x'. Correct the labels"),
+    ("images", "a,t\n1.png,x\n2.png,y\n3.png,\n", [], "holds paths of images. Extract"),
+    ("ages", "a,t\n" + "".join(f"{i % 7},{i}\n" for i in range(30)) + "3,\n", [], "regression"),
     ("seed", "a,b,t\n1,2,x\n3,4,y\n5,6,\n", ["--seed", "-5"], "--seed"),
 ]
 
@@ -359,22 +421,22 @@ def test_parquet_without_pyarrow(table: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize(
-    ("error", "message"),
+    ("error", "message", "code"),
     [
-        (OSError(28, "No space left on device"), "No space left on device"),
-        (MemoryError("Too large."), "not enough memory. Too large."),
-        (KeyboardInterrupt(), "interrupted"),
+        (OSError(28, "No space left on device"), "No space left on device", 1),
+        (MemoryError("Too large."), "not enough memory. Too large.", 1),
+        (KeyboardInterrupt(), "interrupted", 130),
     ],
 )
 def test_failures_leave_nothing(
-    table: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, message: str
+    table: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, message: str, code: int
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise error
 
     monkeypatch.setattr(pd.DataFrame, "to_csv", fail)
     result = run("label", table, "--target", "kind")
-    assert result.exit_code == 1
+    assert result.exit_code == code
     assert result.stderr.strip().splitlines()[-1].startswith("leaven: error: ")
     assert message in result.stderr
     assert list(table.parent.iterdir()) == [table]
@@ -392,7 +454,8 @@ def test_bugs_are_not_hidden(table: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_in_a_process_of_its_own(table: Path) -> None:
-    command = [sys.executable, "-m", "leaven.cli", "label", str(table), "--target"]
+    command = [sys.executable, "-m", "leaven.cli", "label", str(table)]
+    command += ["--method", "harmonic", "--target"]
     done = subprocess.run([*command, "kind", "--out", "-"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     check_output(list(csv.reader(io.StringIO(done.stdout))), example_rows())
@@ -412,7 +475,7 @@ def test_a_killed_run_leaves_nothing(table: Path, number: int) -> None:
         "    stream.write('half a'); stream.flush(); print('hanging', flush=True); time.sleep(60)\n"
         "pd.DataFrame.to_csv = hang\n"
         "from leaven.cli import main\n"
-        f"main(['label', {str(table)!r}, '--target', 'kind', '--quiet'])\n"
+        f"main(['label', {str(table)!r}, '--target', 'kind', '--method', 'harmonic'])\n"
     )
     with subprocess.Popen(
         [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -423,5 +486,5 @@ def test_a_killed_run_leaves_nothing(table: Path, number: int) -> None:
         time.sleep(0.1)
         process.send_signal(number)
         process.wait(timeout=30)
-        assert process.returncode != 0
+        assert process.returncode == 128 + number
     assert list(table.parent.iterdir()) == [table]

@@ -72,7 +72,7 @@ def make_selection():
 
 @pytest.fixture(scope="session")
 def plain_result():
-    return label_table(load_example("orchard"), "variety")
+    return label_table(load_example("orchard"), "variety", method="harmonic", details=False)
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import pickle
@@ -15,9 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from leaven.exceptions import UnreachedWarning
-from leaven.tables import TableError, label, label_table
-from leaven.tables._methods import METHODS, Method, Task
+from leaven import tables
+from leaven.exceptions import LeavenWarning, UnreachedWarning
+from leaven.tables import TableError
+
+# Most of these tests are not about the choice of a method, which takes its time.
+label = functools.partial(tables.label, method="harmonic")
+label_table = functools.partial(tables.label_table, method="harmonic", details=False)
+QUICK = ["logistic-regression", "harmonic"]
 
 
 def blobs(n: int = 60, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
@@ -75,11 +81,14 @@ def test_everything_that_came_stays(kind: str, seed: int, index: str, n: int) ->
     result = label_table(table, "target").table
     pd.testing.assert_frame_equal(table, before)
     pd.testing.assert_frame_equal(result[table.columns], before)
-    assert list(result.columns[-3:]) == [
+    assert list(result.columns[-4:]) == [
         "target_predicted",
         "target_confidence",
         "target_source",
+        "target_review",
     ]
+    assert result["target_review"].dtype == bool
+    assert not result["target_review"][known].any()
     predicted, confidence = result["target_predicted"], result["target_confidence"]
     assert predicted.dtype == before["target"].dtype
     assert predicted[known].tolist() == before["target"][known].tolist()
@@ -93,11 +102,16 @@ def test_blobs_are_labeled_right() -> None:
     table, truth = blobs()
     names = np.array(["a", "b", "c"])[truth]
     table["t"] = pd.Series(names).where(few_labels(truth))
-    result = label_table(table, "t")
+    result = tables.label_table(table, "t", candidates=QUICK, ask=4)
     assert (result.table["t_predicted"] == names).mean() > 0.95
     summary = result.summary
     assert (summary.n_rows, summary.n_given, summary.n_inferred) == (60, 9, 51)
-    assert summary.method == "harmonic"
+    assert summary.method == result.selection.choice
+    assert result.selection.candidates["name"].tolist() == QUICK
+    assert result.curve is None  # too few labels
+    assert sorted(result.points["row"]) == list(range(60))
+    assert len(set(result.ask)) == 4
+    assert summary.n_review == int(result.table["t_review"].sum())
     assert [count.given for count in summary.classes] == [3, 3, 3]
     for count in summary.classes:
         total = int((result.table["t_predicted"] == count.name).sum())
@@ -167,7 +181,8 @@ def test_a_wide_range_of_column_names() -> None:
     table.columns = [0, "y"]
     table[7] = np.where(few_labels(truth), truth, -1)
     labeled = label(table, 7)
-    assert list(labeled.columns) == [0, "y", 7, "7_predicted", "7_confidence", "7_source"]
+    new = ["7_predicted", "7_confidence", "7_source", "7_review"]
+    assert list(labeled.columns) == [0, "y", 7, *new]
 
 
 def test_text_can_be_named_in_several_ways() -> None:
@@ -188,7 +203,7 @@ def test_a_table_of_texts() -> None:
     table = pd.DataFrame({"text": texts, "t": pd.Series(names).where(np.arange(60) < 6)})
     result = label_table(table, "t")
     assert result.preparer.metric_ == "cosine"
-    assert result.estimator.graph.metric == "cosine"
+    assert result.estimator.best_estimator_.graph_builder_.graph.metric == "cosine"
     assert (result.table["t_predicted"] == names).mean() > 0.9
 
 
@@ -203,36 +218,31 @@ def test_rows_that_no_label_reaches_are_told_of() -> None:
     assert labeled["t_confidence"].iloc[-20:].eq(0.5).all()
 
 
-def test_a_method_can_be_added(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sklearn.semi_supervised import LabelSpreading
-
-    seen: list[Task] = []
-
-    def make(task: Task) -> LabelSpreading:
-        seen.append(task)
-        return LabelSpreading(kernel="knn", n_neighbors=5)
-
-    monkeypatch.setitem(METHODS, "spreading", Method(make, merges_copies=False))
-    table, truth = blobs()
-    table["t"] = np.where(few_labels(truth), truth, -1)
-    result = label_table(table, "t", method="spreading", prior="uniform", random_state=5)
-    assert result.summary.method == "spreading"
-    assert (result.table["t_predicted"] == truth).mean() > 0.9
-    assert seen == [Task(metric="euclidean", prior="uniform", random_state=5)]
-
-
 @pytest.mark.parametrize(
     ("change", "arguments", "message"),
     [
         ({}, {"target": "T"}, "no target column 'T'. Did you mean 't'"),
         ({}, {"text": "t"}, "both the target and a text"),
         ({}, {"text": ["nope"]}, "no text column 'nope'"),
-        ({}, {"method": "magic"}, "method 'magic' is not known. Known methods: auto, harmonic"),
+        (
+            {},
+            {"method": "magic"},
+            "'magic' is not known. Known methods: auto, logistic",
+        ),
+        ({}, {"method": "harmonics"}, "Did you mean 'harmonic'"),
+        ({}, {"candidates": ["harmonic"]}, "both named"),
+        ({}, {"method": "auto", "candidates": []}, "candidates is empty"),
+        ({}, {"method": "auto", "candidates": "harmonic"}, "must be a list of names"),
+        ({}, {"method": "auto", "candidates": ["naive_bayes"]}, "Did you mean 'naive-bayes'"),
+        ({}, {"method": "auto", "candidates": ["harmonic", "harmonic"]}, "more than once"),
+        ({}, {"ask": -1}, "ask must be a number of rows"),
+        ({}, {"time_limit": 0}, "time_limit must be a number of seconds"),
         ({}, {"prior": "equal"}, "prior='equal' is not known"),
         ({}, {"prior": {0: 1.0}}, "must name every class"),
         ({}, {"prior": {0: 0.5, 1: 0.2, 2: 0.2}}, "sums to 0.9"),
         ({}, {"prior": object()}, "prior|float"),
         ({"t_source": 1}, {}, "already has a column 't_source'"),
+        ({"t_review": 1}, {}, "already has a column 't_review'"),
         ({"x": 1, "y": 1}, {}, "no column to learn from"),
     ],
 )
@@ -241,6 +251,43 @@ def test_bad_arguments(change: dict, arguments: dict, message: str) -> None:
     table["t"] = np.where(few_labels(truth), truth, -1)
     with pytest.raises(TableError, match=message):
         label_table(table.assign(**change), **{"target": "t", **arguments})
+
+
+def test_doubtful_labels_warn_or_are_refused() -> None:
+    table, truth = blobs()
+    names = np.array(["a", "b", "c"])[truth].astype(object)
+    table["t"] = pd.Series(names).where(few_labels(truth))
+    first = table["t"].first_valid_index()
+    table.loc[first, "t"] = f"{table.loc[first, 't'].upper()} "
+    with pytest.warns(LeavenWarning) as caught:
+        result = label_table(table, "t")
+    told = [str(each.message) for each in caught]
+    assert any("differ only in case or spaces" in text for text in told)
+    assert any("with spaces around the name" in text for text in told)
+    assert set(told) < set(result.summary.notes)  # and the class with one label
+    with pytest.raises(TableError, match=r"differ only in case or spaces.*Correct the labels"):
+        label_table(table, "t", strict=True)
+
+
+def test_paths_of_images_are_no_features() -> None:
+    table, truth = blobs()
+    table["picture"] = [f"img/{i:03d}.PNG" for i in range(60)]
+    table["t"] = np.where(few_labels(truth), truth, -1)
+    assert "extract features" in label_table(table, "t").summary.dropped["picture"]
+    with pytest.raises(TableError, match=r"'picture' holds paths of images. Extract features"):
+        label_table(table[["picture", "t"]], "t")
+    same = table.assign(picture="img/same.jpg", more=[f"{i}.jpeg" for i in range(60)])
+    assert set(label_table(same, "t").summary.dropped) == {"picture", "more"}
+
+
+def test_the_estimator_labels_new_rows() -> None:
+    table, truth = blobs()
+    table["t"] = np.where(few_labels(truth), truth, -1)
+    for method in ("harmonic", "logistic-regression"):
+        result = label_table(table, "t", method=method)
+        found = result.estimator.predict(result.preparer.transform(table[["x", "y"]]))
+        agree = found == result.table["t_predicted"].to_numpy()
+        assert agree[table["t"] == -1].all()
 
 
 def test_bad_tables() -> None:

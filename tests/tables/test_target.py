@@ -51,15 +51,41 @@ def test_words_for_missing_are_classes_unless_told() -> None:
     assert "'NA' in 't' was read as a class" in plain.notes[0]
     told = encode_target(values, missing=["NA"])
     assert told.classes.tolist() == ["a", "b"]
-    assert told.notes == []
+    assert told.notes == [
+        "One label only of class 'a', 'b' in 't': how well it is found cannot be estimated."
+    ]
     assert encode_target(column([1, 2, 9]), missing=["9"]).given.tolist() == [True, True, False]
 
 
 def test_notes() -> None:
-    (note,) = encode_target(column(["0", "1", "-1", "-1"])).notes
+    (note,) = encode_target(column(["0", "1", "-1", "-1", "0", "1"])).notes
     assert note.startswith("2 cells with -1 in 't'")
-    (note,) = encode_target(column(["Spam", "spam ", "ham", ""])).notes
-    assert note.endswith("'Spam', 'spam '.")
+    values = column(["Spam", "spam ", "ham", ""])
+    alike, stray, lone = encode_target(values).notes
+    assert alike.endswith("'Spam', 'spam '.")
+    assert stray == "Classes of 't' with spaces around the name: 'spam '."
+    assert lone.startswith("One label only of class 'Spam', 'ham', 'spam ' in 't'")
+    assert encode_target(values).doubts == [alike, stray]
+    with pytest.raises(TableError, match="Correct the labels"):
+        encode_target(values, strict=True)
+    fine = column(["spam", "spam", "ham", "ham", ""])
+    assert encode_target(fine, strict=True).notes == []
+
+
+def test_many_classes_are_not_all_named() -> None:
+    (note,) = encode_target(column([*(f"c{i:02d}" for i in range(15)), ""])).notes
+    assert "'c09' and 5 more in 't'" in note
+
+
+def test_a_complete_column_may_be_wanted() -> None:
+    target = encode_target(column(["a", "b", "a"]), needs_unlabeled=False)
+    assert target.given.all()
+
+
+def test_integers_may_be_classes() -> None:
+    repeated = column([*range(60), *range(60), *range(60), -1])
+    assert len(encode_target(repeated).classes) == 60
+    assert len(encode_target(column([*range(15), -1])).classes) == 15
 
 
 @pytest.mark.parametrize(
@@ -79,6 +105,8 @@ def test_notes() -> None:
         (column([*(f"{i / 7:.3f}" for i in range(30)), ""]), "needs regression"),
         (column([0.5, 1.5, np.nan]), "needs regression"),
         (column([*range(300), -1]), "needs regression"),
+        (column([*range(20, 75), -1]), "needs regression"),
+        (column([*map(str, range(20, 75)), ""]), "needs regression"),
         (column([1.0, np.inf, np.nan]), "infinite"),
         (column(["a", "-1", "b", None]), "-1 among strings"),
         (column([1, "a", None], object), "mixes labels"),

@@ -1,4 +1,4 @@
-"""The command line: ``leaven label``, ``leaven example`` and ``leaven datasets``.
+"""The command line: ``leaven label``, ``example``, ``datasets`` and ``reproduce``.
 
 A command parses, calls one function of the library, and prints. What is heavy to import is
 imported inside the commands, so that ``leaven --help`` is instant.
@@ -16,9 +16,11 @@ from typing import Any, NoReturn
 import click
 
 from leaven import __version__
+from leaven.cli._compare import compare
 from leaven.cli._datasets import datasets
 from leaven.cli._example import example
 from leaven.cli._label import label
+from leaven.cli._reproduce import reproduce
 
 FAILED, BAD_INPUT = 1, 2
 
@@ -86,5 +88,7 @@ def main() -> None:
 
 
 main.add_command(label)
+main.add_command(compare)
 main.add_command(example)
 main.add_command(datasets)
+main.add_command(reproduce)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
-from collections.abc import Iterator
-from typing import Any, TextIO
+from collections.abc import Callable, Iterator
+from typing import Any, TextIO, TypeVar
 
 import click
 
@@ -23,6 +23,81 @@ class Failed(click.ClickException):
     exit_code = 1
 
 
+class Interrupted(click.ClickException):
+    """The user pressed Ctrl-C; the exit code is the one of a process that the signal ended."""
+
+    exit_code = 130
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def reading_options(command: _Function) -> _Function:
+    """Add the options of the commands that learn from a table."""
+    options = [
+        click.option("--target", required=True, metavar="COLUMN", help="The column of labels."),
+        click.option(
+            "--text",
+            multiple=True,
+            metavar="COLUMN",
+            help="A column of texts. Others are found out; may be given several times.",
+        ),
+        click.option(
+            "--missing",
+            multiple=True,
+            metavar="CELL",
+            help="A cell of the target that means 'no label', such as NA. Empty ones always do.",
+        ),
+        click.option(
+            "--delimiter", metavar="CHARACTER", help="Between cells, if not that of the suffix."
+        ),
+        click.option("--encoding", default="utf-8", show_default=True, help="Of a text file."),
+        click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True),
+        click.option(
+            "--jobs",
+            type=click.IntRange(min=1),
+            default=1,
+            show_default=True,
+            metavar="N",
+            help="Fits at the same time.",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def parse_delimiter(delimiter: str | None) -> str | None:
+    r"""Understand the name of a tab.
+
+    Examples
+    --------
+    >>> from leaven.cli._common import parse_delimiter
+    >>> parse_delimiter("tab"), parse_delimiter(";"), parse_delimiter(None)
+    ('\t', ';', None)
+    """
+    return {"tab": "\t", "\\t": "\t"}.get(delimiter or "", delimiter)
+
+
+def parse_names(text: str | None) -> list[str] | None:
+    """Split names at commas.
+
+    Examples
+    --------
+    >>> from leaven.cli._common import parse_names
+    >>> parse_names("harmonic, naive-bayes")
+    ['harmonic', 'naive-bayes']
+    """
+    if text is None:
+        return None
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def is_terminal() -> bool:
+    """Whether someone may be watching standard error."""
+    return bool(sys.stderr.isatty())
+
+
 @contextlib.contextmanager
 def errors_as_one_line() -> Iterator[None]:
     """Turn the errors that a user can mend into the two above."""
@@ -35,6 +110,8 @@ def errors_as_one_line() -> Iterator[None]:
         raise BadInput(error.for_command_line()) from error
     except MissingExtraError as error:
         raise BadInput(str(error)) from error
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted.") from None
     except BrokenPipeError:
         raise  # click leaves quietly: the reader has seen enough.
     except OSError as error:

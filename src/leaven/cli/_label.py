@@ -10,26 +10,43 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from leaven.cli._common import BadInput, console, errors_as_one_line
+from leaven.cli._common import (
+    BadInput,
+    console,
+    errors_as_one_line,
+    is_terminal,
+    parse_delimiter,
+    parse_names,
+    reading_options,
+)
 
 if TYPE_CHECKING:
-    from leaven.tables import LabelingResult, LabelingSummary, TableFormat
+    from leaven.tables import LabelingResult, TableFormat
 
 STANDARD_STREAM = "-"
-_MOST_CLASSES = 20
-_MOST_COLUMNS = 12
 
 
 @click.command()
 @click.argument("file", type=click.Path(allow_dash=True))
-@click.option("--target", required=True, metavar="COLUMN", help="The column with the labels.")
+@reading_options
 @click.option(
-    "--text",
-    multiple=True,
-    metavar="COLUMN",
-    help="A column of texts. Others are found out; may be given several times.",
+    "--method",
+    default="auto",
+    metavar="auto|NAME",
+    show_default=True,
+    help="The method; auto tries the candidates on labels that are held back.",
 )
-@click.option("--method", default="auto", metavar="auto|NAME", show_default=True)
+@click.option(
+    "--candidates",
+    metavar="NAME,NAME,...",
+    help="What auto chooses from. [default: all that fit the size of the table]",
+)
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="After which auto tries no other candidate.",
+)
 @click.option(
     "--out",
     type=click.Path(allow_dash=True),
@@ -40,8 +57,10 @@ _MOST_COLUMNS = 12
     "--report",
     type=click.Path(dir_okay=False),
     metavar="FILE.html",
-    help="Also write a page about the result that a browser shows.",
+    help="Where to write a page about the result that a browser shows. [default: NAME.report.html "
+    "next to the output, if that is a file]",
 )
+@click.option("--no-report", is_flag=True, help="Write no such page.")
 @click.option(
     "--prior",
     default="labeled",
@@ -50,14 +69,18 @@ _MOST_COLUMNS = 12
     help="Class proportions to aim at: those of the labeled rows, equal ones, none, or given.",
 )
 @click.option(
-    "--missing",
-    multiple=True,
-    metavar="CELL",
-    help="A cell of the target that means 'no label', such as NA. Empty ones always do.",
+    "--ask",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Also name the N rows most worth labeling next.",
 )
-@click.option("--delimiter", metavar="CHARACTER", help="Between cells, if not that of the suffix.")
-@click.option("--encoding", default="utf-8", show_default=True, help="Of a text file.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
+@click.option("--explain", is_flag=True, help="Print how every candidate did, and the reason.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse labels with stray spaces, or that differ only in case or spaces.",
+)
 @click.option("--force", is_flag=True, help="Allow the output to replace the input.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.option("--quiet", is_flag=True, help="Print no summary.")
@@ -65,14 +88,21 @@ def label(
     file: str,
     target: str,
     text: tuple[str, ...],
-    method: str,
-    out: str | None,
-    report: str | None,
-    prior: str,
     missing: tuple[str, ...],
     delimiter: str | None,
     encoding: str,
     seed: int,
+    jobs: int,
+    method: str,
+    candidates: str | None,
+    time_limit: float | None,
+    out: str | None,
+    report: str | None,
+    no_report: bool,
+    prior: str,
+    ask: int,
+    explain: bool,
+    strict: bool,
     force: bool,
     as_json: bool,
     quiet: bool,
@@ -80,29 +110,38 @@ def label(
     """Label every row of the table FILE.
 
     Rows with an empty cell in the target column get a label, learned from the rows that have
-    one. All rows are written in order, with their cells as they were, and three columns more:
-    COLUMN_predicted, COLUMN_confidence, and COLUMN_source ('given' or 'inferred').
+    one. All rows are written in order, with their cells as they were, and four columns more:
+    COLUMN_predicted, COLUMN_confidence, COLUMN_source ('given' or 'inferred'), and
+    COLUMN_review, which is True where the label is hard to call.
 
     FILE is CSV, TSV, JSON lines or Parquet, text also with .gz; '-' is standard input.
     """
     proportions = parse_prior(prior)
-    delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter or "", delimiter)
+    names = parse_names(candidates)
+    delimiter = parse_delimiter(delimiter)
+    if report is not None and no_report:
+        raise BadInput("--report and --no-report contradict each other: give one of them.")
     with errors_as_one_line():
+        from leaven.cli._label_summary import print_summary
         from leaven.tables._format import labeled_path
         from leaven.tables._label import label_table
-        from leaven.tables._methods import find_method
+        from leaven.tables._methods import check_methods
         from leaven.tables._read import read_with_format
         from leaven.tables._write import check_writable, write_table
 
-        find_method(method)
+        check_methods(method, names)
         out = labeled_path(file) if out is None else out
         # What can be known to fail is told before the work, and before anything is read.
         out_format = _check_output(file, out, force)
         check_writable(out)
+        if report is None and not no_report:
+            report = default_report(out)
         if report is not None:
             check_writable(report)
-        status = contextlib.nullcontext() if quiet else console(err=True).status("Labeling ...")
-        with status:
+        # Only one of the two may draw on the terminal.
+        progress = not quiet and method == "auto" and is_terminal()
+        hidden = quiet or progress
+        with contextlib.nullcontext() if hidden else console(err=True).status("Labeling ..."):
             table, in_format = read_with_format(file, delimiter=delimiter, encoding=encoding)
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
@@ -111,27 +150,63 @@ def label(
                     target,
                     text=list(text),
                     method=method,
+                    candidates=names,
+                    time_limit=time_limit,
                     prior=proportions,
                     missing=missing,
+                    strict=strict,
+                    ask=ask,
+                    details=report is not None,
                     random_state=seed,
+                    n_jobs=jobs,
+                    progress=progress,
                 )
+            page = None if report is None else _page(result, file, delimiter, encoding)
             write_table(
                 result.table, out, file_format=_like_input(file, in_format, out, out_format)
             )
-            if report is not None:
-                _write_report(result, file, report)
+            if report is not None and page is not None:
+                _write_page(page, report)
     notes = [str(each.message) for each in caught if issubclass(each.category, UserWarning)]
     if not quiet:
-        _print_summary(result, file, out, notes, report=report, as_json=as_json)
+        print_summary(result, file, out, notes, report=report, explain=explain, as_json=as_json)
 
 
-def _write_report(result: LabelingResult, file: str, report: str) -> None:
+def default_report(out: str) -> str | None:
+    """Name the report after the output, or return None if that is no file.
+
+    Examples
+    --------
+    >>> from leaven.cli._label import default_report
+    >>> default_report("data/fruit.labeled.csv.gz"), default_report("x.parquet")
+    ('data/fruit.report.html', 'x.report.html')
+    >>> default_report("-") is None
+    True
+    """
+    if out == STANDARD_STREAM or (os.path.exists(out) and not os.path.isfile(out)):
+        return None
+    folder, name = os.path.split(out)
+    name, suffix = os.path.splitext(name)
+    if suffix.lower() == ".gz":
+        name = os.path.splitext(name)[0]
+    return os.path.join(folder, f"{name.removesuffix('.labeled')}.report.html")
+
+
+def _page(result: LabelingResult, file: str, delimiter: str | None, encoding: str) -> bytes:
     from leaven.report import render_report
-    from leaven.tables._write import atomic_output
 
     title = "Labeled table" if file == STANDARD_STREAM else os.path.basename(file)
+    reading: dict[str, Any] = {} if delimiter is None else {"sep": delimiter}
+    if encoding.lower() not in ("utf-8", "utf8"):
+        reading["encoding"] = encoding
+    return render_report(result, title=title, reading=reading).encode("utf-8")
+
+
+def _write_page(page: bytes, report: str) -> None:
+    from leaven.tables._write import atomic_output
+
     with atomic_output(report) as stream:
-        stream.write(render_report(result, title=title).encode("utf-8"))
+        stream.write(page)
 
 
 def parse_prior(text: str) -> str | dict[str, float] | None:
@@ -192,76 +267,3 @@ def _like_input(
     if out == STANDARD_STREAM:
         return out_format
     return replace(out_format, encoding=in_format.encoding, newline=in_format.newline)
-
-
-def _print_summary(
-    result: LabelingResult,
-    file: str,
-    out: str,
-    notes: list[str],
-    *,
-    report: str | None,
-    as_json: bool,
-) -> None:
-    # Data on standard output must stay data.
-    to_stderr = out == STANDARD_STREAM
-    summary = result.summary
-    if as_json:
-        values = {"input": file, "output": out, "report": report, **summary.to_dict()}
-        values["notes"] = [*summary.notes, *notes]
-        click.echo(json.dumps(values, indent=2, ensure_ascii=False, default=str), err=to_stderr)
-        return
-    screen = console(err=to_stderr)
-    screen.print(
-        f"{summary.n_inferred:,} of {summary.n_rows:,} rows labeled by {summary.method} from "
-        f"{summary.n_given:,} labels, mean confidence {summary.mean_confidence:.2f} "
-        f"({summary.seconds:.1f} s)",
-        soft_wrap=True,
-    )
-    screen.print(_class_table(summary))
-    for line in _remarks(summary, notes):
-        screen.print(line, soft_wrap=True)
-    if not to_stderr:
-        screen.print(f"Written to {out}", soft_wrap=True)
-    if report is not None:
-        screen.print(f"Report in {report}", soft_wrap=True)
-
-
-def _class_table(summary: LabelingSummary) -> Any:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE, show_edge=False)
-    table.add_column(summary.target, overflow="fold")
-    for name in ("given", "inferred", "share"):
-        table.add_column(name, justify="right")
-    counts = sorted(summary.classes, key=lambda count: -(count.given + count.inferred))
-    for count in counts[:_MOST_CLASSES]:
-        share = (count.given + count.inferred) / summary.n_rows
-        table.add_row(
-            Text(str(count.name)), f"{count.given:,}", f"{count.inferred:,}", f"{share:.1%}"
-        )
-    if len(counts) > _MOST_CLASSES:
-        rest = counts[_MOST_CLASSES:]
-        table.add_row(
-            f"... {len(rest)} more",
-            f"{sum(count.given for count in rest):,}",
-            f"{sum(count.inferred for count in rest):,}",
-            f"{sum(count.given + count.inferred for count in rest) / summary.n_rows:.1%}",
-        )
-    return table
-
-
-def _remarks(summary: LabelingSummary, notes: list[str]) -> list[str]:
-    used = [f"{name} ({kind})" for name, kind in summary.columns.items()]
-    dropped = [f"{name} ({reason})" for name, reason in summary.dropped.items()]
-    lines = [f"Learned from: {_shortened(used)}"]
-    if dropped:
-        lines.append(f"Not used: {_shortened(dropped)}")
-    return lines + [f"Note: {note}" for note in [*summary.notes, *notes]]
-
-
-def _shortened(items: list[str]) -> str:
-    more = f" and {len(items) - _MOST_COLUMNS:,} more" if len(items) > _MOST_COLUMNS else ""
-    return ", ".join(items[:_MOST_COLUMNS]) + more

@@ -78,6 +78,10 @@ def _options(result: LabelingResult) -> list[str]:
         found.append(f"text={texts!r}")
     if result.selection is None:
         found.append(f"method={result.summary.method!r}")
+    for name in ("candidates", "time_limit"):
+        value = getattr(result.estimator, name, None)
+        if result.selection is not None and value is not None:
+            found.append(f"{name}={value!r}")
     prior = getattr(result.estimator, "prior", "labeled")
     if prior is None or (isinstance(prior, str) and prior != "labeled"):
         found.append(f"prior={prior!r}")

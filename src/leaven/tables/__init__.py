@@ -5,15 +5,11 @@ from __future__ import annotations
 from leaven.tables._errors import TableError
 from leaven.tables._format import TableFormat
 from leaven.tables._kinds import ColumnKind
-from leaven.tables._label import (
-    ClassCount,
-    LabelingResult,
-    LabelingSummary,
-    label,
-    label_table,
-)
+from leaven.tables._label import label, label_table
 from leaven.tables._prepare import TablePreparer
 from leaven.tables._read import read_table
+from leaven.tables._result import ClassCount, LabelingResult, LabelingSummary
+from leaven.tables._study import TableComparison, compare_table
 from leaven.tables._write import write_table
 
 __all__ = [
@@ -21,9 +17,11 @@ __all__ = [
     "ColumnKind",
     "LabelingResult",
     "LabelingSummary",
+    "TableComparison",
     "TableError",
     "TableFormat",
     "TablePreparer",
+    "compare_table",
     "label",
     "label_table",
     "read_table",

@@ -169,8 +169,10 @@ class TextColumn(TransformerMixin, BaseEstimator):
     """A text: TF-IDF of its words, on request in a few hundred dense dimensions.
 
     Logarithmic term counts gave several points of accuracy on 20 Newsgroups, pairs of words
-    took some away, and leaving out the most frequent words made no difference. No list of
-    stop words is used, as the language is not known.
+    took some away, and leaving out the most frequent words made no difference. Stems instead
+    of words (:class:`leaven.text.StemmedCountVectorizer`) cost 0.5 points on the support
+    tickets and 1.8 on two newsgroups on hardware, at 5 labels a class; and what is installed
+    should not change a result. No list of stop words is used, as the language is not known.
 
     Parameters
     ----------

@@ -21,6 +21,10 @@ MISSING_WORDS = frozenset(
 
 DATE_FORMATS = ("ISO8601", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y/%m/%d", "%d %b %Y", "%d-%m-%Y")
 
+IMAGE_PATHS = "paths of images: extract features from the pictures first, a column each"
+"""Why a column of such paths is dropped."""
+
+_IMAGE = re.compile(r"\.(?:png|jpe?g|gif|bmp|tiff?|webp|heic|svg|dcm)$", re.IGNORECASE)
 _SAMPLE = 1000
 # A number with so few values is a code or a yes/no: as levels it did better on the tables
 # where it is a code (Monk's problems, solar flares), and not worse on the others.
@@ -161,6 +165,8 @@ def _kind_of(values: pd.Series, *, forced: bool) -> ColumnKind:
     if _looks_numeric(present):
         numbers = pd.to_numeric(present[~present.isin(MISSING_WORDS)], errors="coerce").dropna()
         return _kind_of_numbers(name, values, numbers)
+    if _some(present).str.strip().str.contains(_IMAGE).mean() >= _PARSED_SHARE:
+        return ColumnKind(name, DROPPED, IMAGE_PATHS)
     date_format = _date_format(present)
     if date_format is not None:
         return ColumnKind(name, DATE, date_format=date_format)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Collection, Hashable
-from dataclasses import asdict, dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -13,116 +12,26 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leaven._labels import class_prior
-from leaven.exceptions import UnreachedWarning
-from leaven.tables._distinct import distinct_rows
+from leaven.exceptions import LeavenWarning, UnreachedWarning
+from leaven.model_selection._safe_candidates import last_step
+from leaven.tables._choose import TableClassifier
+from leaven.tables._curve import MOST_ROWS, curve_so_far
 from leaven.tables._errors import TableError
 from leaven.tables._kinds import TEXT, check_text_columns, suggest
-from leaven.tables._methods import AUTO, Task, find_method
+from leaven.tables._map import map_points
+from leaven.tables._methods import AUTO, check_methods, method_names
 from leaven.tables._prepare import TablePreparer
 from leaven.tables._read import refuse_duplicates
+from leaven.tables._result import ClassCount, LabelingResult, LabelingSummary
+from leaven.tables._review import Review, hard_to_call, rows_to_ask
 from leaven.tables._target import Target, encode_target
+from leaven.tables._weigh import learn_scales, scaled
 
 GIVEN, INFERRED = "given", "inferred"
-SUFFIXES = ("predicted", "confidence", "source")
+SUFFIXES = ("predicted", "confidence", "source", "review")
 """What is added to the name of the target for the new columns."""
 
 _CONFIDENCE_DIGITS = 6
-
-
-@dataclass(frozen=True)
-class ClassCount:
-    """How many rows of one class came with the label and how many were inferred.
-
-    Parameters
-    ----------
-    name : object
-        The class, as it stands in the target column.
-    given, inferred : int
-    """
-
-    name: Any
-    given: int
-    inferred: int
-
-
-@dataclass(frozen=True)
-class LabelingSummary:
-    """What was done to a table.
-
-    Parameters
-    ----------
-    target : str
-    n_rows, n_given, n_inferred : int
-        All rows, those that came with a label, those that were labeled.
-    classes : list of ClassCount
-    method : str
-        Its name in ``METHODS``.
-    mean_confidence : float
-        Over the inferred rows.
-    columns : dict of str to str
-        The kind of each column that was used.
-    weights : dict of str to float
-        How much each column in use counted in the distance of two rows.
-    dropped : dict of str to str
-        Why a column was not used.
-    notes : list of str
-        What the user should know.
-    seconds : float
-    """
-
-    target: str
-    n_rows: int
-    n_given: int
-    n_inferred: int
-    classes: list[ClassCount]
-    method: str
-    mean_confidence: float
-    columns: dict[str, str]
-    weights: dict[str, float]
-    dropped: dict[str, str]
-    notes: list[str] = field(default_factory=list)
-    seconds: float = 0.0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
-        return asdict(self)
-
-
-@dataclass(frozen=True)
-class LabelingResult:
-    """A labeled table and what is known of how it came about.
-
-    Parameters
-    ----------
-    table : DataFrame
-        The columns that came, and the three new ones.
-    summary : LabelingSummary
-    probabilities : DataFrame of shape (n_rows, n_classes)
-        With the index of the table and a column for each class.
-    preparer : TablePreparer
-        Fitted.
-    estimator : classifier
-        Fitted on the prepared table and the codes of the classes.
-    selection : SafeReport or None
-        How the candidates did on labels that were held back, and why one was chosen; None
-        where a method was named.
-    curve : DataFrame or None
-        The learning curve so far: ``method``, ``n_labeled``, ``accuracy``, ``standard_error``.
-    points : DataFrame or None
-        A map of (a sample of) the rows: ``row`` (position), ``x``, ``y``.
-    ask : ndarray of int or None
-        Positions of the rows most worth labeling next, the first one first.
-    """
-
-    table: pd.DataFrame
-    summary: LabelingSummary
-    probabilities: pd.DataFrame
-    preparer: TablePreparer
-    estimator: Any
-    selection: Any = None
-    curve: pd.DataFrame | None = None
-    points: pd.DataFrame | None = None
-    ask: NDArray[np.intp] | None = None
 
 
 def label_table(
@@ -131,9 +40,16 @@ def label_table(
     *,
     text: Hashable | Collection[Hashable] | None = None,
     method: str = AUTO,
+    candidates: Collection[str] | None = None,
+    time_limit: float | None = None,
     prior: Any = "labeled",
     missing: Collection[str] = (),
+    strict: bool = False,
+    ask: int = 0,
+    details: bool = True,
     random_state: Any = 0,
+    n_jobs: int | None = None,
+    progress: bool = False,
 ) -> LabelingResult:
     """Fill in the labels that are missing in a column of a table.
 
@@ -146,23 +62,42 @@ def label_table(
         rows with -1 in a column of integers, and with a cell that ``missing`` names.
     text : column name or collection of them, optional
         Columns that are texts whatever they look like; others are found out.
-    method : {"auto", "harmonic"}, default="auto"
-        ``"auto"`` is harmonic functions on the graph of nearest neighbors, with class mass
-        normalization.
+    method : str, default="auto"
+        ``"auto"`` tries the candidates on labels that are held back and takes the best, or
+        the best of those that learn from the labeled rows only unless the unlabeled rows
+        help by more than the error of the estimate. The name of a candidate takes that one.
+    candidates : collection of str, optional
+        What ``"auto"`` chooses from; None stands for all that fit the size of the table:
+        "logistic-regression", "naive-bayes", "linear-svm", "harmonic", "consistency",
+        "spectral-transducer", "naive-bayes-em", "self-training", "transductive-svm" and
+        "cluster-then-label".
+    time_limit : float, optional
+        Seconds after which no other candidate is tried. The final fit comes on top.
     prior : {"labeled", "uniform"}, dict, array or None, default="labeled"
-        Class proportions that the method aims at: those of the labeled rows, equal ones,
-        given ones by class name, or none at all.
+        Class proportions that the graph methods aim at: those of the labeled rows, equal
+        ones, given ones by class name, or none at all.
     missing : collection of str, default=()
         Cells of the target that mean "no label", such as ``"NA"``.
+    strict : bool, default=False
+        Refuse labels with stray spaces, and labels that differ only in case or spaces,
+        instead of a warning.
+    ask : int, default=0
+        How many rows to name that are most worth labeling next.
+    details : bool, default=True
+        Whether to make the learning curve and the map too, which only the report shows.
     random_state : int, RandomState instance or None, default=0
+    n_jobs : int, optional
+        Folds that are computed at the same time.
+    progress : bool, default=False
+        Whether to show a progress bar on standard error.
 
     Returns
     -------
     result : LabelingResult
         ``result.table`` has all rows in order, with the index and the columns that came,
         and ``TARGET_predicted`` (given labels stay), ``TARGET_confidence`` (the probability
-        of the predicted class; 1 for given labels) and ``TARGET_source`` (``"given"`` or
-        ``"inferred"``).
+        of the predicted class; 1 for given labels), ``TARGET_source`` (``"given"`` or
+        ``"inferred"``) and ``TARGET_review`` (whether the row is hard to call).
 
     Raises
     ------
@@ -172,7 +107,19 @@ def label_table(
 
     See Also
     --------
-    leaven.graph_based.HarmonicClassifier : The method.
+    leaven.model_selection.SafeClassifier : The same choice for a matrix.
+    leaven.graph_based.HarmonicClassifier : One of the candidates.
+
+    Notes
+    -----
+    With one label in every class nothing can be held back, and "auto" is "harmonic".
+
+    Rows hard to call: of n labels held back the method called e wrong, and the share
+    (e + 1) / (n + 2) of the inferred rows, those with the lowest confidence, are flagged.
+    Where no labels were held back it is a tenth of them.
+
+    Up to 5,000 rows the weights of the columns, which are learned from labels, are learned
+    anew in each fold; the estimate knows nothing of the labels held back.
 
     Examples
     --------
@@ -187,37 +134,71 @@ def label_table(
     ['cherry', 'cherry', 'cherry', 'cherry', 'apple', 'apple', 'apple', 'apple']
     """
     start = time.perf_counter()
-    features, texts = _check_columns(table, target, text)
-    labels = encode_target(table[target], missing=missing)
-    task_prior = _prior(prior, labels)
-    name, recipe = find_method(method)
-    preparer = TablePreparer(text=texts, random_state=random_state)
-    Z = preparer.fit_transform(features, labels.codes)
-    task = Task(
+    check_methods(method, candidates)
+    _check_numbers(ask, time_limit)
+    features, texts = check_columns(table, target, text)
+    labels = encode_target(table[target], missing=missing, strict=strict)
+    for doubt in labels.doubts:
+        warnings.warn(doubt, LeavenWarning, stacklevel=2)
+    preparer = TablePreparer(text=texts, weigh=False, random_state=random_state)
+    Z = preparer.fit_transform(features)
+    estimator = TableClassifier(
+        preparer.layout_,
+        method=method,
+        candidates=None if candidates is None else list(candidates),
         metric=preparer.metric_,
         has_text=any(kind.kind == TEXT for kind in preparer.kinds_),
-        prior=task_prior,
+        time_limit=time_limit,
+        prior=check_prior(prior, labels),
         random_state=random_state,
+        n_jobs=n_jobs,
+        progress=progress,
     )
-    estimator = recipe.make(task)
-    codes, probabilities = _infer(estimator, Z, labels, merge_copies=recipe.merges_copies)
-    labeled, confidence = _labeled_table(table, target, labels, codes, probabilities)
+    codes, probabilities = _infer(estimator, Z, labels)
+    selection = getattr(estimator, "report_", None)
+    review = hard_to_call(probabilities, labels.given, selection)
+    labeled, confidence = _labeled_table(table, target, labels, codes, probabilities, review)
+    rng = np.random.RandomState(random_state if isinstance(random_state, int) else 0)
+    scales, weights = learn_scales(Z, preparer.layout_, labels.codes, rng)
+    curve = points = asked = None
+    if details:
+        curve = _curve(estimator, Z, labels, time_limit)
+    if details or ask:
+        Z = scaled(Z, scales, copy=False)
+    if details:
+        points = map_points(Z, labels.given, random_state)
+    if ask:
+        asked = rows_to_ask(
+            Z,
+            probabilities,
+            labels.given,
+            ask,
+            metric=preparer.metric_,
+            random_state=random_state,
+        )
     summary = LabelingSummary(
         target=str(target),
         n_rows=len(table),
         n_given=int(labels.given.sum()),
         n_inferred=int((~labels.given).sum()),
         classes=_class_counts(labels, codes),
-        method=name,
+        method=method if selection is None else selection.choice,
         mean_confidence=round(float(confidence[~labels.given].mean()), _CONFIDENCE_DIGITS),
         columns={kind.name: kind.kind for kind in preparer.kinds_ if not kind.reason},
-        weights=preparer.weights_,
+        weights=dict(zip(preparer.layout_.names, weights.tolist(), strict=True)),
         dropped=dict(preparer.dropped_),
         notes=labels.notes,
+        n_review=int(review.rows.sum()),
+        review_confidence=(
+            None if review.highest is None else round(review.highest, _CONFIDENCE_DIGITS)
+        ),
+        review_rule=review.rule,
         seconds=round(time.perf_counter() - start, 3),
     )
     shares = pd.DataFrame(probabilities, index=table.index, columns=list(labels.classes))
-    return LabelingResult(labeled, summary, shares, preparer, estimator)
+    return LabelingResult(
+        labeled, summary, shares, preparer, estimator, selection, curve, points, asked
+    )
 
 
 def label(
@@ -226,29 +207,40 @@ def label(
     *,
     text: Hashable | Collection[Hashable] | None = None,
     method: str = AUTO,
+    candidates: Collection[str] | None = None,
+    time_limit: float | None = None,
     prior: Any = "labeled",
     missing: Collection[str] = (),
+    strict: bool = False,
     random_state: Any = 0,
+    n_jobs: int | None = None,
+    progress: bool = False,
 ) -> pd.DataFrame:
     """Fill in the labels that are missing in a column of a table.
 
     The short form of :func:`~leaven.tables.label_table`, which explains the parameters and
-    also returns a summary.
+    also returns how the method was chosen. It does what the command ``leaven label`` does.
 
     Parameters
     ----------
     table : DataFrame
     target : column name
     text : column name or collection of them, optional
-    method : {"auto", "harmonic"}, default="auto"
+    method : str, default="auto"
+    candidates : collection of str, optional
+    time_limit : float, optional
     prior : {"labeled", "uniform"}, dict, array or None, default="labeled"
     missing : collection of str, default=()
+    strict : bool, default=False
     random_state : int, RandomState instance or None, default=0
+    n_jobs : int, optional
+    progress : bool, default=False
 
     Returns
     -------
     labeled : DataFrame
-        The table with ``TARGET_predicted``, ``TARGET_confidence`` and ``TARGET_source``.
+        The table with ``TARGET_predicted``, ``TARGET_confidence``, ``TARGET_source`` and
+        ``TARGET_review``.
 
     Examples
     --------
@@ -263,13 +255,26 @@ def label(
         target,
         text=text,
         method=method,
+        candidates=candidates,
+        time_limit=time_limit,
         prior=prior,
         missing=missing,
+        strict=strict,
+        details=False,
         random_state=random_state,
+        n_jobs=n_jobs,
+        progress=progress,
     ).table
 
 
-def _check_columns(
+def _check_numbers(ask: Any, time_limit: Any) -> None:
+    if isinstance(ask, bool) or not isinstance(ask, (int, np.integer)) or ask < 0:
+        raise TableError(f"ask must be a number of rows, 0 or more, got {ask!r}.")
+    if time_limit is not None and not time_limit > 0:
+        raise TableError(f"time_limit must be a number of seconds above 0, got {time_limit!r}.")
+
+
+def check_columns(
     table: pd.DataFrame, target: Hashable, text: Hashable | Collection[Hashable] | None
 ) -> tuple[pd.DataFrame, list[str]]:
     """Return the columns to learn from, named by strings, and the names of the texts."""
@@ -306,7 +311,7 @@ def _check_columns(
     return features, [str(name) for name in texts]
 
 
-def _prior(prior: Any, labels: Target) -> Any:
+def check_prior(prior: Any, labels: Target) -> Any:
     """Check the class proportions and bring them into the order of the classes."""
     if prior is None:
         return None
@@ -322,22 +327,17 @@ def _prior(prior: Any, labels: Target) -> Any:
 
 
 def _infer(
-    estimator: Any, Z: Any, labels: Target, *, merge_copies: bool
+    estimator: TableClassifier, Z: Any, labels: Target
 ) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """Fit the estimator and return the class and the class probabilities of every row."""
-    rows = inverse = np.arange(Z.shape[0])
-    if merge_copies:
-        # Labeled rows stay as they are: copies may carry different labels.
-        given, others = np.flatnonzero(labels.given), np.flatnonzero(~labels.given)
-        first, copies = distinct_rows(Z[others])
-        rows = np.concatenate([given, others[first]])
-        inverse = np.empty(Z.shape[0], dtype=np.intp)
-        inverse[given], inverse[others] = np.arange(len(given)), len(given) + copies
     with warnings.catch_warnings():
         # Its advice is on graphs, which the user of a table did not choose.
         warnings.simplefilter("ignore", UnreachedWarning)
-        estimator.fit(Z[rows], labels.codes[rows])
-    n_unreached = getattr(estimator, "n_unreached_", 0)
+        try:
+            estimator.fit(Z, labels.codes)
+        except ValueError as error:
+            raise TableError(str(error)) from error
+    n_unreached = getattr(last_step(estimator.best_estimator_), "n_unreached_", 0)
     if n_unreached:
         warnings.warn(
             f"{n_unreached:,} distinct rows are near no labeled row, nor near rows that are, and "
@@ -347,7 +347,32 @@ def _infer(
             stacklevel=3,
         )
     codes = np.asarray(estimator.transduction_, dtype=np.intp)
-    return codes[inverse], np.asarray(estimator.label_distributions_)[inverse]
+    return codes, np.asarray(estimator.label_distributions_)
+
+
+def _curve(
+    estimator: TableClassifier, Z: Any, labels: Target, time_limit: float | None
+) -> pd.DataFrame | None:
+    """The learning curve of the chosen method and its best rival of the other kind.
+
+    A vote of all candidates would be their cost together: it has none.
+    """
+    selection = getattr(estimator, "report_", None)
+    if selection is None or len(labels.codes) > MOST_ROWS or not selection.n_tested:
+        return None
+    if time_limit is not None and selection.seconds > time_limit:
+        return None
+    rivals = [selection.best_supervised, selection.best_semi_supervised]
+    methods = dict.fromkeys([selection.choice, *rivals])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of fits with fewer labels than there are
+        return curve_so_far(
+            estimator,
+            [name for name in methods if name in method_names()],
+            Z,
+            labels.codes,
+            estimator.random_state,
+        )
 
 
 def _labeled_table(
@@ -356,16 +381,18 @@ def _labeled_table(
     labels: Target,
     codes: NDArray[np.intp],
     probabilities: NDArray[Any],
+    review: Review,
 ) -> tuple[pd.DataFrame, NDArray[np.float64]]:
     confidence = probabilities[np.arange(len(codes)), codes].astype(np.float64)
     confidence[labels.given] = 1.0
     confidence = np.round(confidence, _CONFIDENCE_DIGITS)
     source = np.where(labels.given, GIVEN, INFERRED)
     labeled = table.copy(deep=False)
-    predicted, sure, origin = (f"{target}_{suffix}" for suffix in SUFFIXES)
+    predicted, sure, origin, doubtful = (f"{target}_{suffix}" for suffix in SUFFIXES)
     labeled[predicted] = labels.filled(codes)
     labeled[sure] = confidence
     labeled[origin] = pd.Series(source, index=table.index, dtype="str")
+    labeled[doubtful] = review.rows
     return labeled, confidence
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection
+from difflib import get_close_matches
 
 from leaven.tables._errors import TableError
 
@@ -12,81 +11,49 @@ AUTO = "auto"
 """The name that leaves the choice to leaven."""
 
 
-@dataclass(frozen=True)
-class Task:
-    """What a method may want to know before it is made.
-
-    Parameters
-    ----------
-    metric : {"euclidean", "cosine"}
-        In which near rows of the prepared table are alike.
-    has_text : bool
-        Whether a column in use is a text.
-    prior : {"labeled", "uniform"}, array of shape (n_classes,) or None
-        Class proportions.
-    random_state : int, RandomState instance or None
-    """
-
-    metric: str = "euclidean"
-    has_text: bool = False
-    prior: Any = "labeled"
-    random_state: Any = None
-
-
-@dataclass(frozen=True)
-class Method:
-    """A way to label a table.
-
-    Parameters
-    ----------
-    make : callable
-        Makes the estimator for a task. It needs ``fit(X, y)``, ``transduction_`` and
-        ``label_distributions_``.
-    merges_copies : bool
-        Whether unlabeled rows that are equal are given as one. In a graph of nearest
-        neighbors a row with ten copies has no other neighbors, and the label of no other
-        row comes through: with the copies as one, accuracy rose by 10 to 20 points on
-        tables of small integers.
-    """
-
-    make: Callable[[Task], Any]
-    merges_copies: bool
-
-
-def _harmonic(task: Task) -> Any:
-    from leaven.graph import KNNGraph
-    from leaven.graph_based import HarmonicClassifier
-
-    # Edges to the nearest labeled row leave no part of the table without a label, and gave
-    # one point of accuracy at 5 labels a class on tables of the UCI repository. Texts have
-    # no near labeled row as long as labels are few: there, these edges cost 3 to 8 points.
-    # Nine of ten true neighbors are enough for large tables: on 100,000 rows accuracy was the
-    # same as with 99 of 100, in little more than half the time.
-    graph = KNNGraph(
-        n_neighbors=10, metric=task.metric, include_labeled=not task.has_text, recall=0.9
-    )
-    return HarmonicClassifier(graph, prior=task.prior)
-
-
-METHODS: dict[str, Method] = {
-    "harmonic": Method(_harmonic, merges_copies=True),
-}
-"""The methods, by the name that ``method`` takes."""
-
-
-def find_method(name: str) -> tuple[str, Method]:
-    """Return the name and the method; ``"auto"`` is ``"harmonic"``.
+def method_names() -> list[str]:
+    """Return the names that ``method`` and ``candidates`` take, ``"auto"`` aside.
 
     Examples
     --------
-    >>> from leaven.tables._methods import find_method
-    >>> find_method("auto")[0]
-    'harmonic'
+    >>> from leaven.tables._methods import method_names
+    >>> "harmonic" in method_names()
+    True
     """
-    if name == AUTO:
-        name = "harmonic"
-    if name not in METHODS:
+    from leaven.model_selection._safe_candidates import RECIPES
+
+    return list(RECIPES)
+
+
+def check_methods(method: str, candidates: Collection[str] | None) -> None:
+    """Raise if a name is not known, or if both a method and candidates are named."""
+    known = method_names()
+    if method not in (AUTO, *known):
         raise TableError(
-            f"The method {name!r} is not known. Known methods: {', '.join([AUTO, *METHODS])}."
+            f"The method {method!r} is not known.{_suggestion(method, known)} Known methods: "
+            f"{', '.join([AUTO, *known])}."
         )
-    return name, METHODS[name]
+    if candidates is None:
+        return
+    if isinstance(candidates, str):
+        raise TableError(f"candidates must be a list of names, got {candidates!r}.")
+    if method != AUTO:
+        raise TableError(
+            f"The method {method!r} and candidates are both named: candidates are for the method "
+            f"{AUTO!r}, which chooses one of them."
+        )
+    if not candidates:
+        raise TableError("candidates is empty: name at least one.")
+    for name in candidates:
+        if name not in known:
+            raise TableError(
+                f"The candidate {name!r} is not known.{_suggestion(name, known)} Known candidates: "
+                f"{', '.join(known)}."
+            )
+    if len(set(candidates)) < len(candidates):
+        raise TableError("A candidate is named more than once.")
+
+
+def _suggestion(name: object, known: list[str]) -> str:
+    close = get_close_matches(str(name).casefold().replace("_", "-"), known, n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""

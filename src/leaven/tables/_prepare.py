@@ -29,6 +29,7 @@ from leaven.tables._errors import TableError
 from leaven.tables._kinds import (
     DATE,
     DROPPED,
+    IMAGE_PATHS,
     LEVELS,
     NUMBER,
     TEXT,
@@ -36,13 +37,7 @@ from leaven.tables._kinds import (
     check_text_columns,
     column_kinds,
 )
-from leaven.tables._weights import (
-    block_weights,
-    class_separation,
-    column_weights,
-    distance_spread,
-    level_weight,
-)
+from leaven.tables._weigh import Layout, learn_scales, scaled
 
 _DENSE_TEXT_FROM = 50_000
 _MAX_DENSE_ENTRIES = 1 << 28
@@ -76,6 +71,9 @@ class TablePreparer(TransformerMixin, BaseEstimator):
     text_components : int, default=200
     max_words : int, default=50_000
         Most words for one text.
+    weigh : bool, default=True
+        Whether to weigh the columns. Without, each has the scale that its kind gives it, and
+        ``y`` is not looked at.
     random_state : int, RandomState instance or None, default=None
         For the decomposition of texts and the pairs of rows that measure spreads.
 
@@ -90,6 +88,8 @@ class TablePreparer(TransformerMixin, BaseEstimator):
     weights_ : dict of str to float
         How much each column counts in the squared distance; 1 on average over the columns
         that are not texts, times the weight of their block.
+    layout_ : Layout
+        Which feature belongs to which column.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
@@ -119,6 +119,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         "max_levels": [Interval(Integral, 2, None, closed="left")],
         "text_components": [Interval(Integral, 2, None, closed="left")],
         "max_words": [Interval(Integral, 1, None, closed="left")],
+        "weigh": ["boolean"],
         "random_state": ["random_state"],
     }
 
@@ -129,12 +130,14 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         max_levels: int = 50,
         text_components: int = 200,
         max_words: int = 50_000,
+        weigh: bool = True,
         random_state: Any = None,
     ) -> None:
         self.text = text
         self.max_levels = max_levels
         self.text_components = text_components
         self.max_words = max_words
+        self.weigh = weigh
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> TablePreparer:
@@ -174,6 +177,13 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         self.dropped_ = {kind.name: kind.reason for kind in self.kinds_ if kind.kind == DROPPED}
         if len(self.dropped_) == len(self.kinds_):
             reasons = [f"{name!r} ({reason})" for name, reason in self.dropped_.items()]
+            pictures = [name for name, reason in self.dropped_.items() if reason == IMAGE_PATHS]
+            if pictures:
+                raise TableError(
+                    f"There is no column to learn from: {pictures[0]!r} holds paths of images. "
+                    "Extract features first (such as the outputs of a pretrained network, a column "
+                    "each) and label the table of these."
+                )
             raise TableError(
                 "There is no column to learn from; dropped: "
                 f"{', '.join(reasons[:5])}{', ...' if len(reasons) > 5 else ''}.",
@@ -184,8 +194,14 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         rng = check_random_state(self.random_state)
         self._transformer = self._make_transformer(len(table), only_text, rng)
         Z = self._finished(self._transformer.fit_transform(table))
-        self._set_scales(Z, None if y is None else _codes(y, len(table)), rng)
-        return self._scaled(Z)
+        self.layout_ = self._make_layout(Z.shape[1])
+        self._scales = np.ones(Z.shape[1], dtype=np.float32)
+        weights = np.ones(len(self.layout_.names))
+        if self.weigh:
+            codes = None if y is None else _codes(y, len(table))
+            self._scales, weights = learn_scales(Z, self.layout_, codes, rng)
+        self.weights_ = dict(zip(self.layout_.names, weights.tolist(), strict=True))
+        return scaled(Z, self._scales, copy=False)
 
     def transform(self, X: Any) -> Any:
         """Return the features of a table with the same columns.
@@ -200,7 +216,8 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         table = self._as_table(X, reset=False)
-        return self._scaled(self._finished(self._transformer.transform(table)))
+        Z = self._finished(self._transformer.transform(table))
+        return scaled(Z, self._scales, copy=False)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the features: the column, and the level or word.
@@ -280,56 +297,15 @@ class TablePreparer(TransformerMixin, BaseEstimator):
             return sparse.csr_matrix(Z, dtype=np.float32)
         return np.ascontiguousarray(Z, dtype=np.float32)
 
-    def _set_scales(
-        self, Z: Any, codes: NDArray[np.intp] | None, rng: np.random.RandomState
-    ) -> None:
-        """Find the weights of columns and blocks and the factor of each feature."""
-        names, column_of, block_of = self._layout(Z.shape[1])
-        n_columns, n_blocks = len(names), int(block_of.max()) + 1
-        weights = np.ones(n_columns)
-        structured = (
-            np.unique(column_of[block_of == 0]) if self._has_structured() else column_of[:0]
-        )
-        labels_per_class = _labels_per_class(codes)
-        if codes is not None and len(structured) > 1:
-            separation = class_separation(Z, codes, column_of, n_columns)
-            if separation is not None:
-                spread = distance_spread(Z, column_of, n_columns, rng)
-                weights[structured] = column_weights(
-                    separation[structured], spread[structured], labels_per_class
-                )
-        self._scales = np.sqrt(weights[column_of]).astype(np.float32)
-        is_flag, n_flags = self._flags(Z.shape[1])
-        is_number = (block_of == 0) & ~is_flag if self._has_structured() else is_flag
-        if n_flags and is_number.any():
-            numbers = _dense_columns(Z, is_number) * self._scales[is_number]
-            factor = level_weight(numbers, n_flags, rng)
-            self._scales[is_flag] *= np.float32(np.sqrt(factor))
-            weights[np.setdiff1d(column_of[is_flag], column_of[is_number])] *= factor
-        if n_blocks > 1:
-            weighted = self._scaled(Z.copy())
-            separation = (
-                None if codes is None else class_separation(weighted, codes, block_of, n_blocks)
-            )
-            spread = distance_spread(weighted, block_of, n_blocks, rng)
-            by_block = block_weights(separation, spread)
-            self._scales *= np.sqrt(by_block[block_of]).astype(np.float32)
-            first = np.unique(column_of, return_index=True)[1]
-            weights = weights * by_block[block_of[first]]
-        self.weights_ = dict(zip(names, weights.tolist(), strict=True))
-
-    def _has_structured(self) -> bool:
-        return any(kind.kind in (NUMBER, DATE, LEVELS) for kind in self.kinds_)
-
-    def _layout(self, n_features: int) -> tuple[list[str], NDArray[np.intp], NDArray[np.intp]]:
-        """Names of the columns in use, and the column and the block of each feature.
-
-        All columns that are not texts are one block, the first; each text is one.
-        """
+    def _make_layout(self, n_features: int) -> Layout:
+        """Tell which feature belongs to which column and block, and which are flags."""
         names: list[str] = []
         column_of = np.empty(n_features, dtype=np.intp)
         block_of = np.zeros(n_features, dtype=np.intp)
-        n_blocks = 1 if self._has_structured() else 0
+        is_flag = np.zeros(n_features, dtype=bool)
+        has_structured = any(kind.kind in (NUMBER, DATE, LEVELS) for kind in self.kinds_)
+        n_blocks = 1 if has_structured else 0
+        n_flags = 0
         for block, transformer, columns in self._transformer.transformers_:
             where = self._transformer.output_indices_.get(block, slice(0, 0))
             if block in ("numbers", "levels"):
@@ -341,29 +317,13 @@ class TablePreparer(TransformerMixin, BaseEstimator):
                 names.append(columns)
                 block_of[where] = n_blocks
                 n_blocks += 1
-        return names, column_of, block_of
-
-    def _flags(self, n_features: int) -> tuple[NDArray[np.bool_], int]:
-        """Tell which features are levels or say what is missing, and of how many columns."""
-        is_flag = np.zeros(n_features, dtype=bool)
-        n_flags = 0
-        for block, transformer, _ in self._transformer.transformers_:
-            where = self._transformer.output_indices_.get(block, slice(0, 0))
             if block == "numbers":
                 n_flags += int(transformer.with_indicator_.sum())
                 is_flag[where.start + len(transformer.kinds) : where.stop] = True
             elif block == "levels":
                 n_flags += len(transformer.kinds)
                 is_flag[where] = True
-        return is_flag, n_flags
-
-    def _scaled(self, Z: Any) -> Any:
-        """Multiply each feature by its factor, in place."""
-        if sparse.issparse(Z):
-            Z.data *= self._scales[Z.indices]
-        else:
-            Z *= self._scales
-        return Z
+        return Layout(tuple(names), column_of, block_of, is_flag, n_flags, has_structured)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -375,11 +335,6 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _dense_columns(Z: Any, columns: NDArray[np.bool_]) -> NDArray[np.float32]:
-    chosen = Z[:, np.flatnonzero(columns)]
-    return np.asarray(chosen.toarray() if sparse.issparse(chosen) else chosen)
-
-
 def _codes(y: Any, n_rows: int) -> NDArray[np.intp]:
     labeled = labeled_mask(y)
     if len(labeled) != n_rows:
@@ -387,9 +342,3 @@ def _codes(y: Any, n_rows: int) -> NDArray[np.intp]:
     if not labeled.any():
         return np.full(n_rows, UNLABELED, dtype=np.intp)
     return encode_labels(y)[1]
-
-
-def _labels_per_class(codes: NDArray[np.intp] | None) -> float:
-    if codes is None or not (codes != UNLABELED).any():
-        return 1.0
-    return float((codes != UNLABELED).sum() / (codes.max() + 1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,10 @@ MAX_INTEGER_CLASSES = 200
 MAX_FRACTION_CLASSES = 10
 """More distinct numbers than this, some of them not whole, are a quantity."""
 
+FEW_INTEGER_CLASSES = 20
+"""More distinct integers than this, most of them there once, are a quantity."""
+
+_MOST_LISTED = 10
 _MISSING_WORDS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "none", "?", "-", "<NA>")
 
 
@@ -39,12 +43,15 @@ class Target:
         0 .. n_classes - 1, and UNLABELED where there is no label.
     notes : list of str
         What the user should know about how the column was read.
+    doubts : list of str
+        Those of the notes that are about labels that may be mistakes.
     """
 
     values: pd.Series
     classes: NDArray[Any]
     codes: NDArray[np.intp]
     notes: list[str]
+    doubts: list[str] = field(default_factory=list)
 
     @property
     def given(self) -> NDArray[np.bool_]:
@@ -63,7 +70,13 @@ class Target:
         return filled
 
 
-def encode_target(values: pd.Series, *, missing: Iterable[str] = ()) -> Target:
+def encode_target(
+    values: pd.Series,
+    *,
+    missing: Iterable[str] = (),
+    strict: bool = False,
+    needs_unlabeled: bool = True,
+) -> Target:
     """Find the labels in a column.
 
     Rows with an empty cell (missing, or only white space) are unlabeled; so is -1 in a
@@ -74,12 +87,16 @@ def encode_target(values: pd.Series, *, missing: Iterable[str] = ()) -> Target:
     values : Series
     missing : iterable of str, default=()
         Further cells that mean "no label", such as ``"NA"``.
+    strict : bool, default=False
+        Refuse labels that look like mistakes.
+    needs_unlabeled : bool, default=True
+        Refuse a column in which every row has a label.
 
     Raises
     ------
     TableError
-        If no row or every row is labeled, if there is one class only, or if the column does
-        not hold classes.
+        If no row or every row is labeled, if there is one class only, if the column does not
+        hold classes, or if ``strict`` and labels have stray spaces or differ only in case.
     """
     name = str(values.name)
     notes: list[str] = []
@@ -102,7 +119,7 @@ def encode_target(values: pd.Series, *, missing: Iterable[str] = ()) -> Target:
             f"Target {name!r} has no labeled row: all {len(values):,} cells are empty. Fill in "
             "some labels of each class first."
         )
-    if labeled.all():
+    if needs_unlabeled and labeled.all():
         raise _all_labeled(values, name)
     n_distinct = int(labels[labeled].nunique())
     if n_distinct > MAX_CLASSES:
@@ -123,8 +140,12 @@ def encode_target(values: pd.Series, *, missing: Iterable[str] = ()) -> Target:
             f"Target {name!r} holds one class only, {classes.tolist()[0]!r}{hint}: label rows of "
             "at least two classes."
         )
-    notes.extend(_lookalikes(classes, name))
-    return Target(values, classes, codes, notes)
+    doubts = _lookalikes(classes, name) + _stray_spaces(classes, name)
+    if doubts and strict:
+        raise TableError(f"{' '.join(doubts)} Correct the labels, or do without strict.")
+    counts = np.bincount(codes[codes != UNLABELED], minlength=len(classes))
+    notes.extend(doubts + _lone_classes(classes[counts == 1], name))
+    return Target(values, classes, codes, notes, doubts)
 
 
 def _is_textual(values: pd.Series) -> bool:
@@ -195,6 +216,8 @@ def _refuse_quantities(labels: pd.Series, name: str, *, from_text: bool) -> None
     whole = bool((numbers == np.floor(numbers)).all())
     # Typed numbers with a fraction never name classes; cells of text may ("0.5", "1.0").
     limit = MAX_INTEGER_CLASSES if whole else (MAX_FRACTION_CLASSES if from_text else 0)
+    if whole and len(numbers) > labels.notna().sum() / 2:
+        limit = FEW_INTEGER_CLASSES
     if len(numbers) > limit:
         raise TableError(
             f"Target {name!r} holds {len(numbers):,} distinct numbers from {numbers.min():g} to "
@@ -216,6 +239,31 @@ def _all_labeled(values: pd.Series, name: str) -> TableError:
                 words = f"If {word} means 'no label', pass"
                 return TableError(message, advice=(words, "missing", word))
     return TableError(f"{message} Leave the cells empty that are to be labeled.")
+
+
+def _stray_spaces(classes: NDArray[Any], name: str) -> list[str]:
+    """Notes on class names with white space around them."""
+    strays = [
+        label for label in classes.tolist() if isinstance(label, str) and label != label.strip()
+    ]
+    if not strays:
+        return []
+    return [f"Classes of {name!r} with spaces around the name: {_listed(strays)}."]
+
+
+def _lone_classes(lone: NDArray[Any], name: str) -> list[str]:
+    """Notes on classes with one label, of which none can be held back."""
+    if not len(lone):
+        return []
+    return [
+        f"One label only of class {_listed(lone.tolist())} in {name!r}: how well it is found "
+        "cannot be estimated."
+    ]
+
+
+def _listed(labels: list[Any]) -> str:
+    more = f" and {len(labels) - _MOST_LISTED:,} more" if len(labels) > _MOST_LISTED else ""
+    return ", ".join(map(repr, labels[:_MOST_LISTED])) + more
 
 
 def _lookalikes(classes: NDArray[Any], name: str) -> list[str]:

@@ -1,0 +1,146 @@
+"""What ``leaven label`` prints when it is done."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from leaven.cli._common import console
+
+if TYPE_CHECKING:
+    from leaven.tables import LabelingResult, LabelingSummary
+
+STANDARD_STREAM = "-"
+_MOST_CLASSES = 20
+_MOST_COLUMNS = 12
+_ASKED_COLUMNS = 4
+_ASKED_WIDTH = 40
+
+
+def print_summary(
+    result: LabelingResult,
+    file: str,
+    out: str,
+    notes: list[str],
+    *,
+    report: str | None,
+    explain: bool,
+    as_json: bool,
+) -> None:
+    """Print what was done: a few lines, or everything as JSON."""
+    # Data on standard output must stay data.
+    to_stderr = out == STANDARD_STREAM
+    summary = result.summary
+    if as_json:
+        values = {"input": file, "output": out, "report": report, **summary.to_dict()}
+        values["notes"] = _all_notes(result, notes)
+        values["selection"] = None if result.selection is None else result.selection.to_dict()
+        values["ask"] = None if result.ask is None else [int(row) + 1 for row in result.ask]
+        click.echo(json.dumps(values, indent=2, ensure_ascii=False, default=str), err=to_stderr)
+        return
+    screen = console(err=to_stderr)
+    screen.print(
+        f"{summary.n_inferred:,} of {summary.n_rows:,} rows labeled by {summary.method} from "
+        f"{summary.n_given:,} labels, mean confidence {summary.mean_confidence:.2f} "
+        f"({summary.seconds:.1f} s)",
+        soft_wrap=True,
+    )
+    screen.print(_class_table(summary))
+    lines = _choice(result, explain) + _remarks(summary) + [_review(summary)]
+    for line in [*lines, *(f"Note: {note}" for note in _all_notes(result, notes))]:
+        screen.print(line, soft_wrap=True)
+    _print_asked(screen, result)
+    if not to_stderr:
+        screen.print(f"Written to {out}", soft_wrap=True)
+    if report is not None:
+        screen.print(f"Report in {report}", soft_wrap=True)
+
+
+def _class_table(summary: LabelingSummary) -> Any:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE, show_edge=False)
+    table.add_column(summary.target, overflow="fold")
+    for name in ("given", "inferred", "share"):
+        table.add_column(name, justify="right")
+    counts = sorted(summary.classes, key=lambda count: -(count.given + count.inferred))
+    for count in counts[:_MOST_CLASSES]:
+        share = (count.given + count.inferred) / summary.n_rows
+        table.add_row(
+            Text(str(count.name)), f"{count.given:,}", f"{count.inferred:,}", f"{share:.1%}"
+        )
+    if len(counts) > _MOST_CLASSES:
+        rest = counts[_MOST_CLASSES:]
+        table.add_row(
+            f"... {len(rest)} more",
+            f"{sum(count.given for count in rest):,}",
+            f"{sum(count.inferred for count in rest):,}",
+            f"{sum(count.given + count.inferred for count in rest) / summary.n_rows:.1%}",
+        )
+    return table
+
+
+def _all_notes(result: LabelingResult, notes: list[str]) -> list[str]:
+    """All notes, each once: what was warned of may be in the summary too."""
+    chosen = () if result.selection is None else result.selection.notes
+    return list(dict.fromkeys([*result.summary.notes, *chosen, *notes]))
+
+
+def _choice(result: LabelingResult, explain: bool) -> list[str]:
+    """Say how the method came to be chosen, on request with every candidate."""
+    selection = result.selection
+    if selection is None:
+        return ["No other method was tried: this one was named."] if explain else []
+    if explain:
+        return [*selection.to_string().splitlines(), ""]
+    names = selection.candidates.loc[selection.candidates["status"] != "tried", "name"].tolist()
+    if not names or not selection.n_tested:
+        return [selection.reason]
+    return [selection.reason, f"Not tried: {', '.join(names)} (--explain says why)"]
+
+
+def _review(summary: LabelingSummary) -> str:
+    rows = "row is" if summary.n_review == 1 else "rows are"
+    return f"To review: {summary.n_review:,} {rows} hard to call ({summary.review_rule})"
+
+
+def _print_asked(screen: Any, result: LabelingResult) -> None:
+    if result.ask is None:
+        return
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    target, columns = result.summary.target, list(result.summary.columns)[:_ASKED_COLUMNS]
+    names = {str(column): column for column in result.table.columns}
+    shown = Table(
+        box=box.SIMPLE, show_edge=False, title="Label these rows next", title_justify="left"
+    )
+    shown.add_column("row", justify="right")
+    for column in [f"{target}_predicted", *columns]:
+        shown.add_column(Text(column), max_width=_ASKED_WIDTH, no_wrap=True, overflow="ellipsis")
+    for row in result.ask:
+        cells = [
+            result.table[names[column]].iloc[int(row)]
+            for column in [f"{target}_predicted", *columns]
+        ]
+        shown.add_row(f"{int(row) + 1:,}", *(Text(" ".join(str(cell).split())) for cell in cells))
+    screen.print(shown)
+
+
+def _remarks(summary: LabelingSummary) -> list[str]:
+    used = [f"{name} ({kind})" for name, kind in summary.columns.items()]
+    dropped = [f"{name} ({reason})" for name, reason in summary.dropped.items()]
+    lines = [f"Learned from: {_shortened(used)}"]
+    if dropped:
+        lines.append(f"Not used: {_shortened(dropped)}")
+    return lines
+
+
+def _shortened(items: list[str]) -> str:
+    more = f" and {len(items) - _MOST_COLUMNS:,} more" if len(items) > _MOST_COLUMNS else ""
+    return ", ".join(items[:_MOST_COLUMNS]) + more

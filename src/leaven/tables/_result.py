@@ -1,0 +1,118 @@
+"""What labeling a table gives."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from leaven.tables._prepare import TablePreparer
+
+
+@dataclass(frozen=True)
+class ClassCount:
+    """How many rows of one class came with the label and how many were inferred.
+
+    Parameters
+    ----------
+    name : object
+        The class, as it stands in the target column.
+    given, inferred : int
+    """
+
+    name: Any
+    given: int
+    inferred: int
+
+
+@dataclass(frozen=True)
+class LabelingSummary:
+    """What was done to a table.
+
+    Parameters
+    ----------
+    target : str
+    n_rows, n_given, n_inferred : int
+        All rows, those that came with a label, those that were labeled.
+    classes : list of ClassCount
+    method : str
+        The name of the one that was used.
+    mean_confidence : float
+        Over the inferred rows.
+    columns : dict of str to str
+        The kind of each column that was used.
+    weights : dict of str to float
+        How much each column in use counted in the distance of two rows.
+    dropped : dict of str to str
+        Why a column was not used.
+    notes : list of str
+        What the user should know.
+    n_review : int
+        Inferred rows that are hard to call.
+    review_confidence : float or None
+        The highest confidence of these rows; None if there is none.
+    review_rule : str
+        The rule, in words.
+    seconds : float
+    """
+
+    target: str
+    n_rows: int
+    n_given: int
+    n_inferred: int
+    classes: list[ClassCount]
+    method: str
+    mean_confidence: float
+    columns: dict[str, str]
+    weights: dict[str, float]
+    dropped: dict[str, str]
+    notes: list[str] = field(default_factory=list)
+    n_review: int = 0
+    review_confidence: float | None = None
+    review_rule: str = ""
+    seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class LabelingResult:
+    """A labeled table and what is known of how it came about.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The columns that came, and the four new ones.
+    summary : LabelingSummary
+    probabilities : DataFrame of shape (n_rows, n_classes)
+        With the index of the table and a column for each class.
+    preparer : TablePreparer
+        Fitted, and without weights: methods that need them learn them.
+    estimator : classifier
+        Fitted on the prepared table and the codes of the classes:
+        ``estimator.predict_proba(preparer.transform(new_rows))``.
+    selection : SafeReport or None
+        How the candidates did on labels that were held back, and why one was chosen; None
+        where a method was named.
+    curve : DataFrame or None
+        The learning curve so far: ``method``, ``n_labeled``, ``accuracy``, ``standard_error``.
+    points : DataFrame or None
+        A map of (a sample of) the rows: ``row`` (position), ``x``, ``y``.
+    ask : ndarray of int or None
+        Positions of the rows most worth labeling next, the first one first.
+    """
+
+    table: pd.DataFrame
+    summary: LabelingSummary
+    probabilities: pd.DataFrame
+    preparer: TablePreparer
+    estimator: Any
+    selection: Any = None
+    curve: pd.DataFrame | None = None
+    points: pd.DataFrame | None = None
+    ask: NDArray[np.intp] | None = None

@@ -1,0 +1,122 @@
+"""Rows that a person should look at: those hard to call, and those worth a label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from leaven.active import margin
+from leaven.active._batch import choose_batch
+from leaven.active._density import mean_similarity
+from leaven.tables._distinct import distinct_rows
+
+if TYPE_CHECKING:
+    from leaven.model_selection import SafeReport
+
+_SHARE = 0.1
+_CERTAIN = 1.0 - 1e-6
+_MOST_IN_POOL = 4_000
+
+
+@dataclass(frozen=True)
+class Review:
+    """Which rows are hard to call, their highest confidence, and the rule in words."""
+
+    rows: NDArray[np.bool_]
+    highest: float | None
+    rule: str
+
+
+def hard_to_call(
+    probabilities: NDArray[Any], given: NDArray[np.bool_], selection: SafeReport | None
+) -> Review:
+    """Flag the inferred rows that are hard to call.
+
+    Where labels were held back, of n of them the method called e wrong: about the share
+    ``(e + 1) / (n + 2)`` (the rule of succession) of the inferred labels is wrong too, and as
+    many rows with the lowest confidence are flagged. Confidences of different methods do not
+    mean the same, and this rule needs their order only. Without such an estimate it is a
+    tenth of the rows. Rows as confident as the last one flagged are flagged too, so that
+    equal rows are treated alike; certain ones never are.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_rows, n_classes)
+    given : bool array of shape (n_rows,)
+        Rows that came with a label; they are never flagged.
+    selection : SafeReport or None
+
+    Returns
+    -------
+    Review
+    """
+    share = None if selection is None else _expected_error(selection)
+    why = "as many as are expected to be wrong from the labels that were held back"
+    if share is None:
+        share, why = _SHARE, "no labels were held back to tell how many are wrong"
+    inferred = np.flatnonzero(~given)
+    confidence = probabilities[inferred].max(axis=1)
+    rows = np.zeros(len(given), dtype=bool)
+    n_flagged = round(share * len(inferred))
+    if n_flagged:
+        last = np.sort(confidence)[n_flagged - 1]
+        rows[inferred] = (confidence <= last) & (confidence < _CERTAIN)
+    highest = float(probabilities[rows].max()) if rows.any() else None
+    rule = f"the {share:.1%} of the inferred rows with the lowest confidence, {why}"
+    return Review(rows, highest, rule)
+
+
+def _expected_error(selection: SafeReport) -> float | None:
+    found = selection.candidates
+    score = found.loc[found["name"] == selection.choice, "score"].to_numpy(dtype=float)
+    if not selection.n_tested or not np.isfinite(score).all():
+        return None
+    n = selection.n_tested
+    return float(((1.0 - score[0]) * n + 1.0) / (n + 2.0))
+
+
+def rows_to_ask(
+    Z: Any,
+    probabilities: NDArray[Any],
+    given: NDArray[np.bool_],
+    n_rows: int,
+    *,
+    metric: str = "euclidean",
+    random_state: Any = 0,
+) -> NDArray[np.intp]:
+    """Choose the rows whose label would teach most, the first one first.
+
+    The smallest margin between the two best classes, times the density of the rows around
+    (Settles and Craven, 2008), in a batch of rows that differ from each other (Zhdanov, 2019);
+    see :mod:`leaven.active`. Of rows that are equal one is asked for, and of more than 4,000
+    a random sample is looked at.
+
+    Parameters
+    ----------
+    Z : {array, CSR matrix} of shape (n_samples, n_features)
+        Weighed.
+    probabilities : ndarray of shape (n_samples, n_classes)
+    given : bool array of shape (n_samples,)
+    n_rows : int
+    metric : {"euclidean", "cosine"}
+    random_state : int, RandomState instance or None
+
+    Returns
+    -------
+    rows : ndarray of shape (at most n_rows,)
+    """
+    rng = check_random_state(random_state)
+    pool = np.flatnonzero(~given)
+    pool = pool[distinct_rows(Z[pool])[0]]
+    if len(pool) > max(_MOST_IN_POOL, n_rows):
+        pool = np.sort(rng.choice(pool, max(_MOST_IN_POOL, n_rows), replace=False))
+    points = Z[pool]
+    similarity = "cosine" if metric == "cosine" else "gaussian"
+    density = np.maximum(mean_similarity(points, similarity), 0.0)
+    scores = (1.0 - margin(probabilities[pool])) * density
+    chosen = choose_batch(scores, min(n_rows, len(pool)), rng, diversity="kmeans", points=points)
+    return np.asarray(pool[chosen], dtype=np.intp)
