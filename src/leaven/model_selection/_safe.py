@@ -17,8 +17,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from leaven._base import TransductionMixin
-from leaven._compat import Interval, StrOptions
+from leaven._compat import Interval, StrOptions, num_samples
 from leaven._labels import UNLABELED, class_prior
+from leaven._threads import one_thread_if_small
 from leaven.model_selection._safe_candidates import (
     SEMI_SUPERVISED,
     SUPERVISED,
@@ -242,6 +243,10 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
         -------
         self
         """
+        with one_thread_if_small(num_samples(X)):
+            return self._fit(X, y)
+
+    def _fit(self, X: Any, y: Any) -> SafeClassifier:
         started = time.perf_counter()
         candidates, data, rng = self._set_up(X, y)
         codes = data.codes

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leaven._labels import class_prior
+from leaven._threads import one_thread_if_small
 from leaven.exceptions import LeavenWarning, UnreachedWarning
 from leaven.model_selection._safe_candidates import last_step
 from leaven.tables._choose import TableClassifier
@@ -154,7 +155,8 @@ def label_table(
         n_jobs=n_jobs,
         progress=progress,
     )
-    codes, probabilities = _infer(estimator, Z, labels)
+    with one_thread_if_small(len(table)):
+        codes, probabilities = _infer(estimator, Z, labels)
     selection = getattr(estimator, "report_", None)
     review = hard_to_call(probabilities, labels.given, selection)
     labeled, confidence = _labeled_table(table, target, labels, codes, probabilities, review)
@@ -162,7 +164,8 @@ def label_table(
     scales, weights = learn_scales(Z, preparer.layout_, labels.codes, rng)
     curve = points = asked = None
     if details:
-        curve = _curve(estimator, Z, labels, time_limit)
+        with one_thread_if_small(len(table)):
+            curve = _curve(estimator, Z, labels, time_limit)
     if details or ask:
         Z = scaled(Z, scales, copy=False)
     if details:
