@@ -280,3 +280,10 @@ def test_size_is_bounded(rich_result, cell):
     page = Page(text)
     marks = [attrs for attrs in page.all("use") if attrs["class"].split()[0] in ("small", "large")]
     assert len(marks) == 2000
+
+
+def test_a_vote_is_said_to_be_one(rich_result):
+    selection = dataclasses.replace(rich_result.selection, choice="vote")
+    page = render_report(dataclasses.replace(rich_result, selection=selection))
+    assert "the methods decide each row together" in page
+    assert "the best that learns from the labeled rows only, labeled" not in page

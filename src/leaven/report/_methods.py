@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from leaven.model_selection._safe_vote import VOTE
 from leaven.report._figures import (
     MOST_CURVES,
     curve_legend,
@@ -62,7 +63,13 @@ def _choice(selection: SafeReport, found: list[Trial]) -> str:
     opening = f"{count(len(found), 'method')} were compared on labels that were held back. "
     if len(found) < 2:
         return safe(selection.reason, 2000)
-    if selection.choice == best:
+    scores = {trial.name: trial.score for trial in found}
+    if selection.choice == VOTE:
+        return (
+            f"{opening}<b>{chosen}</b> labeled the table: the methods decide each row together, "
+            "since with few labels a single one that looks best may only have been lucky."
+        )
+    if scores.get(selection.choice) == found[0].score:
         return f"{opening}<b>{chosen}</b> did best and labeled the table."
     return (
         f"{opening}{name(best)} did best, but not by enough to rule out chance; so "

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from leaven._labels import class_prior
 from leaven._threads import one_thread_if_small
 from leaven.exceptions import LeavenWarning, UnreachedWarning
-from leaven.model_selection._safe_candidates import last_step
+from leaven.model_selection._safe_candidates import SEMI_SUPERVISED, last_step
+from leaven.model_selection._safe_vote import VOTE
 from leaven.tables._choose import TableClassifier
 from leaven.tables._curve import MOST_ROWS, curve_so_far
 from leaven.tables._errors import TableError
@@ -358,15 +359,18 @@ def _curve(
 ) -> pd.DataFrame | None:
     """The learning curve of the chosen method and its best rival of the other kind.
 
-    A vote of all candidates would be their cost together: it has none.
+    That of a vote would cost as much as those of all candidates: the best single one that uses
+    unlabeled rows takes its place.
     """
     selection = getattr(estimator, "report_", None)
     if selection is None or len(labels.codes) > MOST_ROWS or not selection.n_tested:
         return None
     if time_limit is not None and selection.seconds > time_limit:
         return None
-    rivals = [selection.best_supervised, selection.best_semi_supervised]
-    methods = dict.fromkeys([selection.choice, *rivals])
+    table = selection.candidates
+    single = table[(table["kind"] == SEMI_SUPERVISED) & (table["name"] != VOTE)]
+    best = single.sort_values("score", ascending=False, kind="stable")["name"].head(1).tolist()
+    methods = dict.fromkeys([selection.choice, *best, selection.best_supervised])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of fits with fewer labels than there are
         return curve_so_far(
