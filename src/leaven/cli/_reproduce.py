@@ -71,7 +71,7 @@ def reproduce(
             reports = run_tables(tables, run)
         except ValueError as error:
             raise BadInput(str(error)) from error
-        done = {report.table.id for report in reports}
+        done = {report.table.id.upper() for report in reports}
         for each in tables:
             if each.upper() not in done:
                 click.echo(f"{each}: none of its data sets is here, see leaven datasets.", err=True)

@@ -1,0 +1,378 @@
+"""Naive Bayes with unlabeled rows at many numbers of labels at once.
+
+A learning curve fits the same model again and again on the same rows, of which more and more
+carry a label. ``log p(x | c)`` of naive Bayes is linear in fixed features of a row (a one in the
+slot of each category, or ``x`` and ``x²``), so that the E-steps of all these fits are one matrix
+product, and so are their M-steps. A fit that has come to rest leaves the product.
+
+The fits are those of :class:`leaven.generative.SemiSupervisedCategoricalNB` and
+:class:`leaven.generative.SemiSupervisedGaussianNB`: same start, same steps, same rule to stop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import sparse
+
+from leaven._labels import UNLABELED
+from leaven.evaluation._curve_ranks import RankSigmoids
+from leaven.generative._gaussian import MIN_VARIANCE
+
+LEFT_OUT = UNLABELED - 1
+"""Mark of a row that plays no part in a fit."""
+
+BLOCK_ELEMENTS = 1 << 20
+"""Largest number of class probabilities that are held at a time."""
+
+TIE = 1e-9
+"""Classes whose log-probabilities differ by less are equally probable."""
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Models of T fits: ``log p(x, c) = F @ coef + const``.
+
+    ``coef`` has shape (n_columns, n_classes, T) and ``const`` shape (n_classes, T); ``penalty``
+    of shape (T,) is the log prior of the parameters. ``noise`` of shape (n_classes, T) is the
+    part of ``const`` that belongs to EM alone and is taken off for prediction.
+    """
+
+    coef: NDArray[np.float64]
+    const: NDArray[np.float64]
+    penalty: NDArray[np.float64]
+    noise: NDArray[np.float64]
+
+    def take(self, which: Any) -> Linear:
+        """Some of the fits."""
+        return Linear(*(values[..., which] for values in vars(self).values()))
+
+    def sharp(self) -> Linear:
+        """The models to predict with."""
+        return replace(self, const=self.const - self.noise, noise=np.zeros_like(self.noise))
+
+
+@dataclass(frozen=True)
+class CategoricalFeatures:
+    """A one in the slot of each category.
+
+    ``F`` has one row for each pattern, and ``pattern`` the pattern of each row of the table:
+    rows that are alike are one pattern.
+    """
+
+    F: NDArray[np.float64]
+    pattern: NDArray[np.intp]
+    offsets: NDArray[np.intp]
+    alpha: float = 1.0
+
+    @classmethod
+    def make(cls, X: pd.DataFrame, alpha: float = 1.0) -> CategoricalFeatures:
+        """Features of a table whose columns are all pandas categories."""
+        codes = np.column_stack([X.iloc[:, j].cat.codes for j in range(X.shape[1])]).astype(np.intp)
+        if codes.min() < 0:
+            raise ValueError("The table has missing values; make them a category.")
+        sizes = np.array([len(X.iloc[:, j].cat.categories) for j in range(X.shape[1])])
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        distinct, pattern = np.unique(codes, axis=0, return_inverse=True)
+        F = np.zeros((len(distinct), offsets[-1]))
+        F[np.arange(len(distinct))[:, None], distinct + offsets[:-1]] = 1.0
+        return cls(F, pattern.reshape(-1), offsets.astype(np.intp), alpha)
+
+    def start(self, rows: NDArray[np.intp]) -> CategoricalFeatures:
+        """Features of some rows, without the patterns that they lack."""
+        used, pattern = np.unique(self.pattern[rows], return_inverse=True)
+        return replace(self, F=self.F[used], pattern=pattern.reshape(-1))
+
+    def omitted(self, labels: NDArray[np.intp], n_classes: int) -> None:
+        """No category is ever left out: the pseudo-counts see to those without a row."""
+
+    def model(self, sums: NDArray[np.float64], counts: NDArray[np.float64], omitted: Any) -> Linear:
+        """M-step ``θ_jc(s) = (N_jc(s) + alpha) / (N_c + alpha S_j)``.
+
+        ``sums`` of the features have shape (n_columns, n_classes, T).
+        """
+        coef = np.log(sums + self.alpha)
+        const = np.zeros_like(counts)
+        penalty = coef.sum(axis=(0, 1))
+        for size, times in enumerate(np.bincount(np.diff(self.offsets))):
+            if times:
+                log_total = np.log(counts + self.alpha * size)
+                const -= times * log_total
+                penalty -= times * size * log_total.sum(axis=0)
+        return Linear(coef, const, self.alpha * penalty, np.zeros_like(const))
+
+
+@dataclass(frozen=True)
+class GaussianFeatures:
+    """``x`` and ``x²`` of features with mean 0 and variance 1 over the rows.
+
+    ``log_scale`` takes densities back to the scale of the data: the rule to stop looks at the
+    objective in that scale.
+    """
+
+    F: NDArray[np.float64]
+    pattern: NDArray[np.intp]
+    epsilon: NDArray[np.float64]
+    log_scale: NDArray[np.float64]
+    omit: bool = True
+
+    @classmethod
+    def make(
+        cls, X: NDArray[np.float64], var_smoothing: float = 1e-9, *, omit: bool = True
+    ) -> GaussianFeatures:
+        """Features of the rows of ``X``; ``omit`` leaves out those constant in some class."""
+        variance = X.var(axis=0)
+        scale = np.sqrt(np.where(variance > 0, variance, 1.0))
+        Z = (X - X.mean(axis=0)) / scale
+        epsilon = var_smoothing * variance.max() / scale**2
+        return cls(np.hstack([Z, Z**2]), np.arange(len(X)), epsilon, np.log(scale), omit)
+
+    def start(self, rows: NDArray[np.intp]) -> GaussianFeatures:
+        """Features of some rows."""
+        return replace(self, F=self.F[self.pattern[rows]], pattern=np.arange(len(rows)))
+
+    def omitted(self, labels: NDArray[np.intp], n_classes: int) -> NDArray[np.bool_]:
+        """Which features have one value in all rows, or in the labeled rows of some class."""
+        d = len(self.epsilon)
+        Z = self.F[:, :d]
+        result = np.repeat((Z.min(axis=0) == Z.max(axis=0))[:, None], labels.shape[1], axis=1)
+        if not self.omit:
+            return result
+        for t in range(labels.shape[1]):
+            for c in range(n_classes):
+                members = Z[labels[:, t] == c]
+                if len(members) == 1:
+                    raise ValueError(
+                        "A class has one labeled row, but a variance needs at least two."
+                    )
+                if len(members):
+                    result[:, t] |= members.min(axis=0) == members.max(axis=0)
+        return result
+
+    def model(self, sums: NDArray[np.float64], counts: NDArray[np.float64], omitted: Any) -> Linear:
+        """M-step: mean and variance of each class; a class without weight has those of all rows."""
+        d = len(self.epsilon)
+        alive = counts > 0
+        weight = np.where(alive, counts, 1.0)
+        mean = sums[:d] / weight
+        epsilon = self.epsilon[:, None, None]
+        var = np.maximum(sums[d:] / weight - mean**2, 0.0) + epsilon
+        var = np.where(alive, np.maximum(var, MIN_VARIANCE), 1.0)
+        kept = ~omitted[:, None, :]
+        precision = kept / var
+        coef = np.concatenate([mean * precision, -0.5 * precision])
+        const = -0.5 * (kept * np.log(2 * np.pi * var) + mean**2 * precision).sum(axis=0)
+        const -= self.log_scale @ ~omitted
+        noise = -0.5 * (epsilon * precision).sum(axis=0)
+        return Linear(coef, const + noise, np.zeros(counts.shape[1]), noise)
+
+
+Features: TypeAlias = CategoricalFeatures | GaussianFeatures
+
+
+@dataclass(frozen=True)
+class Fits:
+    """What is to be fitted on the same rows, T times.
+
+    Parameters
+    ----------
+    labels : int array of shape (n_rows, T)
+        Class of each row, UNLABELED, or LEFT_OUT.
+    labeled_weight, unlabeled_weight : array of shape (T,)
+        Weight of a row with and without a label.
+    """
+
+    labels: NDArray[np.intp]
+    labeled_weight: NDArray[np.float64]
+    unlabeled_weight: NDArray[np.float64]
+
+    def take(self, which: Any) -> Fits:
+        """Some of the fits."""
+        return Fits(self.labels[:, which], self.labeled_weight[which], self.unlabeled_weight[which])
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How EM runs: as the parameters of the same names of leaven's classifiers."""
+
+    prior_smoothing: float = 0.0
+    max_iter: int = 200
+    tol: float = 1e-6
+
+
+def fit_all(
+    features: Features,
+    fits: Fits,
+    n_classes: int,
+    settings: Settings,
+    recalibrate: RankSigmoids | None = None,
+) -> Linear:
+    """Run EM for all fits, from naive Bayes of the labeled rows on.
+
+    Parameters
+    ----------
+    features : Features
+        Of the rows of ``fits.labels``.
+    fits : Fits
+    n_classes : int
+    settings : Settings
+    recalibrate : RankSigmoids, default=None
+        A map of the class probabilities of unlabeled rows between E-step and M-step, for two
+        classes.
+
+    Returns
+    -------
+    Linear
+        The models to predict with.
+    """
+    T = fits.labels.shape[1]
+    step = max(1, BLOCK_ELEMENTS // (len(features.F) * n_classes))
+    parts = []
+    for low in range(0, T, step):
+        block = slice(low, min(low + step, T))
+        maps = None if recalibrate is None else recalibrate.take(block)
+        parts.append(_Block(features, fits.take(block), n_classes, settings, maps).run())
+    return Linear(
+        np.concatenate([part.coef for part in parts], axis=2),
+        np.concatenate([part.const for part in parts], axis=1),
+        np.concatenate([part.penalty for part in parts]),
+        np.concatenate([part.noise for part in parts], axis=1),
+    ).sharp()
+
+
+def log_joint(features: Features, model: Linear) -> NDArray[np.float64]:
+    """``log p(x, c)`` of each row under each fit, of shape (n_rows, n_classes, T)."""
+    n_columns, n_classes, T = model.coef.shape
+    joint = (features.F @ model.coef.reshape(n_columns, -1)).reshape(-1, n_classes, T)
+    joint += model.const
+    return joint[features.pattern]
+
+
+def predicted(features: Features, model: Linear) -> NDArray[np.intp]:
+    """Most probable class of each row under each fit, of shape (n_rows, T).
+
+    With few labels, classes are often equally probable: the first of them is taken, whatever
+    rounding makes of the products.
+    """
+    joint = log_joint(features, model)
+    best = joint.max(axis=1, keepdims=True)
+    return (joint >= best - TIE).argmax(axis=1)
+
+
+class _Block:
+    """EM of some fits side by side; those at rest leave."""
+
+    def __init__(
+        self,
+        features: Features,
+        fits: Fits,
+        n_classes: int,
+        settings: Settings,
+        recalibrate: RankSigmoids | None,
+    ) -> None:
+        self.features, self.C, self.settings = features, n_classes, settings
+        F, pattern, labels = features.F, features.pattern, fits.labels
+        T = labels.shape[1]
+        # How often each pattern has each class, and is without one.
+        rows = np.arange(len(pattern))
+        of_pattern = sparse.csr_array(
+            (np.ones(len(pattern)), (pattern, rows)), shape=(len(F), len(pattern))
+        )
+        fixed = np.empty((len(F), n_classes, T))
+        for c in range(n_classes):
+            fixed[:, c] = of_pattern @ (labels == c).astype(np.float64)
+        self.open = of_pattern @ (labels == UNLABELED).astype(np.float64)
+        self.counted = None if recalibrate is None else self.open.copy()
+        self.open *= fits.unlabeled_weight
+        self.start_sums, self.start_counts = self._sums(fixed), fixed.sum(axis=0)
+        self.fixed_sums = self.start_sums * fits.labeled_weight
+        self.fixed_counts = self.start_counts * fits.labeled_weight
+        self.omitted = features.omitted(labels, n_classes)
+        self.recalibrate = recalibrate
+
+    def _sums(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        flat = weights.reshape(len(weights), -1)
+        return (self.features.F.T @ flat).reshape(-1, *weights.shape[1:])
+
+    def _model(self, sums: NDArray[np.float64], counts: NDArray[np.float64]) -> Linear:
+        model = self.features.model(sums, counts, self.omitted)
+        smoothed = counts + self.settings.prior_smoothing
+        # -1e6 in place of -inf, which the products would turn into NaN.
+        log_weights = np.log(np.maximum(smoothed, 1e-300)) - np.log(smoothed.sum(axis=0))
+        log_weights = np.where(smoothed > 0, log_weights, -1e6)
+        penalty = model.penalty + self.settings.prior_smoothing * log_weights.sum(axis=0)
+        return replace(model, const=model.const + log_weights, penalty=penalty)
+
+    def run(self) -> Linear:
+        """Models of all fits when the last one has come to rest."""
+        model = self._model(self.start_sums, self.start_counts)
+        T = model.const.shape[1]
+        done = Linear(*(np.empty_like(x) for x in vars(model).values()))
+        active = np.arange(T)
+        # Without weight on unlabeled rows the start is the answer.
+        moving = self.open.any(axis=0)
+        self._put(done, active, model)
+        active, model = active[moving], model.take(moving)
+        self._keep(moving)
+        before = np.full(len(active), np.nan)
+        for _ in range(self.settings.max_iter + 1):
+            if not len(active):
+                break
+            sums, counts, objective = self._expectation(model)
+            at_rest = np.abs(objective - before) <= self.settings.tol * np.abs(objective)
+            at_rest |= ~np.isfinite(objective)
+            if at_rest.any():
+                self._put(done, active[at_rest], model.take(at_rest))
+                stay = ~at_rest
+                active, objective = active[stay], objective[stay]
+                sums, counts = sums[..., stay], counts[..., stay]
+                self._keep(stay)
+            before = objective
+            last, model = model, self._model(sums, counts)
+        # EM that ran out of iterations has made max_iter M-steps, and one more for nothing.
+        if len(active):
+            self._put(done, active, last)
+        return done
+
+    @staticmethod
+    def _put(done: Linear, which: NDArray[np.intp], model: Linear) -> None:
+        for name, values in vars(model).items():
+            getattr(done, name)[..., which] = values
+
+    def _keep(self, stay: NDArray[np.bool_]) -> None:
+        if stay.all():
+            return
+        self.open = self.open[:, stay]
+        self.fixed_sums, self.fixed_counts = self.fixed_sums[..., stay], self.fixed_counts[:, stay]
+        self.omitted = None if self.omitted is None else self.omitted[:, stay]
+        if self.recalibrate is not None and self.counted is not None:
+            self.counted = self.counted[:, stay]
+            self.recalibrate = self.recalibrate.take(stay)
+
+    def _expectation(
+        self, model: Linear
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Expected sums and counts for the M-step, and the objective at ``model``."""
+        K, C, T = model.coef.shape
+        q = (self.features.F @ model.coef.reshape(K, -1)).reshape(-1, C, T)
+        q += model.const
+        mapped = None
+        if self.recalibrate is not None and self.counted is not None:
+            mapped = self.recalibrate.transform(q[:, 1] - q[:, 0], self.counted)
+        top = q.max(axis=1)
+        q -= top[:, None]
+        np.exp(q, out=q)
+        total = q.sum(axis=1)
+        objective = (self.open * (top + np.log(total))).sum(axis=0)
+        objective += (self.fixed_sums * model.coef).sum(axis=(0, 1)) + model.penalty
+        objective += (self.fixed_counts * model.const).sum(axis=0)
+        if mapped is None:
+            q *= (self.open / total)[:, None]
+        else:
+            np.multiply(self.open, mapped, out=q[:, 1])
+            np.subtract(self.open, q[:, 1], out=q[:, 0])
+        return self._sums(q) + self.fixed_sums, q.sum(axis=0) + self.fixed_counts, objective

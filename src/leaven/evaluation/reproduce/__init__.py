@@ -1,0 +1,108 @@
+"""Published tables, made again: what ``leaven reproduce`` runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from leaven.evaluation.reproduce import (  # each registers its tables
+    _generative_framework,  # noqa: F401
+    _harmonic_fields,  # noqa: F401
+    _naive_bayes,  # noqa: F401
+    _transduction,  # noqa: F401
+)
+from leaven.evaluation.reproduce._registry import (
+    SOURCES,
+    TABLES,
+    Run,
+    check_datasets,
+    find_tables,
+)
+from leaven.evaluation.reproduce._report import (
+    Draw,
+    Report,
+    html_section,
+    listing,
+    make_report,
+    markdown_section,
+    update_page,
+)
+
+__all__ = ["SOURCES", "TABLES", "Report", "Run", "listing", "reproduce", "write_pages"]
+
+
+def reproduce(ids: Sequence[str], run: Run | None = None) -> list[Report]:
+    """Run tables of the sources and put our numbers beside the published ones.
+
+    Parameters
+    ----------
+    ids : list of str
+        Such as ``"S1-3.3"``; ``TABLES`` has all.
+    run : Run, default=None
+        Number of trials, jobs, data sets and store.
+
+    Returns
+    -------
+    reports : list of Report
+        One for each table of which a data set is there.
+
+    Examples
+    --------
+    >>> from leaven.evaluation.reproduce import Run, reproduce
+    >>> run = Run(n_trials=2, datasets=("iris",))  # iris comes with scikit-learn
+    >>> report = reproduce(["S1-3.4"], run)[0]
+    >>> report.cells["method"].tolist(), report.n_trials
+    (['NB', 'SSNB'], 2)
+    """
+    run = run or Run()
+    tables = find_tables(ids)
+    if run.datasets is not None:
+        check_datasets(run.datasets, tables)
+    if run.store is not None:
+        run.store.parent.mkdir(parents=True, exist_ok=True)
+    reports = []
+    for table in tables:
+        wanted, here = run.select(table), table.here()
+        names = [name for name in wanted if name in here]
+        if names:
+            outcome = table.run(table, run, names)
+            missing = [name for name in wanted if name not in here]
+            reports.append(make_report(table, outcome, missing))
+    return reports
+
+
+def write_pages(
+    reports: Sequence[Report], folder: Path, *, as_html: bool = True, draw: Draw | None = None
+) -> list[Path]:
+    """Write ``reproduction.md``, and ``reproduction.html``, or put new tables into them.
+
+    Parameters
+    ----------
+    reports : list of Report
+    folder : Path
+        Made if it is not there.
+    as_html : bool, default=True
+        Write the HTML page too.
+    draw : callable, default=None
+        Draws learning curves as SVG, for the HTML page.
+
+    Returns
+    -------
+    paths : list of Path
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    pages = {
+        "reproduction.md": {r.table.id: markdown_section(r) for r in reports},
+    }
+    if as_html:
+        pages["reproduction.html"] = {r.table.id: html_section(r, draw) for r in reports}
+    paths = []
+    for name, sections in pages.items():
+        path = folder / name
+        old = path.read_text(encoding="utf-8") if path.is_file() else ""
+        text = update_page(old, sections, as_html=name.endswith(".html"))
+        part = path.with_name(f"{name}.part")
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+        paths.append(path)
+    return paths

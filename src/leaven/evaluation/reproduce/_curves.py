@@ -1,0 +1,234 @@
+"""The methods of Saeed (2018) as whole learning curves, many fits at a time."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from threadpoolctl import threadpool_limits
+
+from leaven._labels import UNLABELED
+from leaven.active import margin
+from leaven.evaluation._curve_bayes import BayesPlan
+from leaven.evaluation._curve_em import (
+    LEFT_OUT,
+    CategoricalFeatures,
+    Features,
+    Fits,
+    GaussianFeatures,
+    Linear,
+    Settings,
+    fit_all,
+    log_joint,
+    predicted,
+)
+from leaven.evaluation._curve_ranks import RankSigmoids
+from leaven.exceptions import LeavenWarning
+from leaven.generative._mixture import normalize_log_rows
+from leaven.generative._weighting import row_weights
+from leaven.model_selection import AdaptiveKFold
+
+TASK_ELEMENTS = 1 << 22
+"""Largest number of labels of fits in cross-validation that are held at a time."""
+
+
+class NaiveBayesCurve(BaseEstimator):
+    """Naive Bayes with unlabeled rows, as a method that ``compare`` draws whole curves of.
+
+    Categorical for a table of pandas categories, Gaussian for an array of floats. All classes
+    of the data set are known from the start, and class proportions and categories have the
+    Laplace correction of equation (2.8); a numeric feature with one value in the labeled rows
+    of some class is left out at that number of labels (section 3.1.1).
+
+    Parameters
+    ----------
+    weight : float in [0, 1), default=0.0
+        λ of equation (4.1): 0 is naive Bayes, 0.5 plain EM.
+    slope : float or None, default=None
+        α of the rank and sigmoid recalibration (algorithm 6), for two classes; None is without
+        it, and with it ``weight`` does not count.
+    mean : {"kept", "true"}, default="kept"
+        Mean of the recalibrated probabilities: as it was, or the class proportions of the
+        data set, which no one would know (section 5.4.1).
+    active : bool, default=False
+        Ask for the labels of the rows with the smallest margin (section 6.2).
+    chosen : {"weight", "slope"} or None, default=None
+        The parameter that is chosen at each number of labels by cross-validation on the
+        labeled rows (sections 4.5 and 5.4.4); its own value is then not used.
+    values : tuple of float, default=()
+        Values to choose from; the first one of equals is taken, and while no class has two
+        labels.
+    max_iter : int, default=200
+    tol : float, default=1e-6
+    """
+
+    def __init__(
+        self,
+        *,
+        weight: float = 0.0,
+        slope: float | None = None,
+        mean: str = "kept",
+        active: bool = False,
+        chosen: str | None = None,
+        values: tuple[float, ...] = (),
+        max_iter: int = 200,
+        tol: float = 1e-6,
+    ) -> None:
+        self.weight = weight
+        self.slope = slope
+        self.mean = mean
+        self.active = active
+        self.chosen = chosen
+        self.values = values
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def curve_plan(self, X: Any) -> CurvePlan:
+        """What ``compare`` asks for to get all predictions of a trial at once."""
+        features: Features
+        if isinstance(X, pd.DataFrame):
+            features = CategoricalFeatures.make(X)
+        else:
+            features = GaussianFeatures.make(np.asarray(X, dtype=np.float64))
+        return CurvePlan(1.0, True, self, features)
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Weight and slope of each of T fits."""
+
+    weight: NDArray[np.float64]
+    slope: NDArray[np.float64] | None
+
+    def fits(self, labels: NDArray[np.intp]) -> Fits:
+        """The fits with these labels."""
+        pair = np.array([0, UNLABELED])
+        weights = np.array([row_weights(pair, each, "convex") for each in self.weight])
+        return Fits(labels, weights[:, 0], weights[:, 1])
+
+
+@dataclass(frozen=True)
+class CurvePlan(BayesPlan):
+    """Curves of one :class:`NaiveBayesCurve` on one data set."""
+
+    method: NaiveBayesCurve
+    features: Features
+
+    def predict(
+        self,
+        codes: NDArray[np.intp],
+        n_classes: int,
+        order: NDArray[np.intp],
+        sizes: tuple[int, ...],
+        test: NDArray[np.intp],
+        *,
+        known_classes: bool = False,
+    ) -> NDArray[np.intp]:
+        """Class codes of the test rows, of shape (n_sizes, n_test)."""
+        with threadpool_limits(1, user_api="blas"):  # trials are what runs side by side
+            trial = _Trial(self, codes, n_classes, order)
+            tested = self.features.start(test)
+            if self.method.active:
+                return trial.asked(sizes, tested)
+            labels = trial.labels(sizes)
+            model = trial.fit(labels, trial.parameters(labels))
+            return predicted(tested, model).T
+
+
+class _Trial:
+    """The training rows of one trial."""
+
+    def __init__(
+        self, plan: CurvePlan, codes: NDArray[np.intp], n_classes: int, order: NDArray[np.intp]
+    ) -> None:
+        self.method, self.C = plan.method, n_classes
+        self.features = plan.features.start(order)
+        self.codes = codes[order]
+        self.true_mean = np.bincount(codes, minlength=n_classes) / len(codes)
+        self.settings = Settings(1.0, self.method.max_iter, self.method.tol)
+
+    def labels(self, sizes: tuple[int, ...]) -> NDArray[np.intp]:
+        """Labels at each size, of shape (n_rows, n_sizes)."""
+        known = np.arange(len(self.codes))[:, None] < np.array(sizes)
+        return np.where(known, self.codes[:, None], UNLABELED)
+
+    def fit(self, labels: NDArray[np.intp], parameters: Parameters) -> Linear:
+        """Fit all columns of labels, each with its own parameters."""
+        maps = None
+        if parameters.slope is not None:
+            if self.C != 2:
+                raise ValueError(
+                    f"slope={self.method.slope!r} recalibrates two classes, but there are {self.C}."
+                )
+            share = float(self.true_mean[1]) if self.method.mean == "true" else None
+            maps = RankSigmoids(parameters.slope, share)
+        return fit_all(self.features, parameters.fits(labels), self.C, self.settings, maps)
+
+    def parameters(self, labels: NDArray[np.intp]) -> Parameters:
+        """Parameters of each fit, given or chosen by cross-validation."""
+        if self.method.chosen is None:
+            return self._given(labels.shape[1])
+        return self._with(self.best_values(labels))
+
+    def _given(self, n: int) -> Parameters:
+        slope = self.method.slope
+        weight = np.full(n, 0.5 if slope is not None else self.method.weight)
+        return Parameters(weight, None if slope is None else np.full(n, slope))
+
+    def _with(self, values: NDArray[np.float64]) -> Parameters:
+        if self.method.chosen == "weight":
+            return Parameters(values, None)
+        return Parameters(np.full(len(values), 0.5), values)
+
+    def best_values(self, labels: NDArray[np.intp]) -> NDArray[np.float64]:
+        """The value with the fewest errors in cross-validation, for each column of labels."""
+        values = np.asarray(self.method.values)
+        tasks = [(t, rows) for t in range(labels.shape[1]) for rows in _folds(labels[:, t])]
+        right = np.zeros((labels.shape[1], len(values)))
+        step = max(1, TASK_ELEMENTS // (len(labels) * len(values)))
+        for low in range(0, len(tasks), step):
+            some = tasks[low : low + step]
+            columns = labels[:, [t for t, _ in some]]
+            for k, (_, held_out) in enumerate(some):
+                columns[held_out, k] = LEFT_OUT
+            repeated = np.repeat(columns, len(values), axis=1)
+            model = self.fit(repeated, self._with(np.tile(values, len(some))))
+            for k, (t, held_out) in enumerate(some):
+                of_task = slice(k * len(values), (k + 1) * len(values))
+                found = predicted(self.features.start(held_out), model.take(of_task))
+                right[t] += (found == self.codes[held_out][:, None]).mean(axis=0)
+        return values[right.argmax(axis=1)]
+
+    def asked(self, sizes: tuple[int, ...], tested: Features) -> NDArray[np.intp]:
+        """Predictions at each size, where the model asks for the labels between two sizes."""
+        labels = self.labels(sizes[:1])
+        result = []
+        for size, following in zip(sizes, [*sizes[1:], sizes[-1]], strict=True):
+            model = self.fit(labels, self._given(1))
+            result.append(predicted(tested, model)[:, 0])
+            if following > size:
+                pool = np.flatnonzero(labels[:, 0] == UNLABELED)
+                joint = np.ascontiguousarray(log_joint(self.features, model)[pool, :, 0])
+                normalize_log_rows(joint)
+                # Rows that are alike must not be told apart by rounding: training rows are in
+                # a random order, and the first of equals is as good as any.
+                uncertain = np.argsort(margin(joint).round(9), kind="stable")
+                ask = pool[uncertain[: following - size]]
+                labels[ask, 0] = self.codes[ask]
+        return np.array(result)
+
+
+def _folds(labels: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+    """Rows to hold out, fold by fold; none while no class has two labels."""
+    counts = np.bincount(labels[labels != UNLABELED])
+    if counts.max() < 2:
+        return []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LeavenWarning)  # a class with one label is common here
+        splits = AdaptiveKFold(shuffle=False).split(labels, labels)
+        return [held_out for _, held_out in splits]

@@ -1,0 +1,192 @@
+"""What the trials of a table share: features and graphs that are made once for all of them.
+
+A data set of such a table has row numbers for X. :class:`OnRows` looks features up by them, and
+:class:`RowGraph` a graph, so that a feature map or a graph is made once in each process, however
+many trials and methods need it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.cluster import KMeans
+from sklearn.utils.validation import check_is_fitted
+
+from leaven._base import TransductionMixin, normalize_rows
+from leaven._labels import UNLABELED, encode_labels, one_hot
+from leaven.active._rows import learns_from_unlabeled
+from leaven.evaluation._fingerprint import digest_of
+from leaven.exceptions import ConvergenceWarning, LeavenWarning
+from leaven.graph import Graph
+from leaven.graph._base import GraphBuilder
+
+Make = Callable[..., Any]
+"""A function at the top of a module: what it returns for the same arguments is made once."""
+
+
+@lru_cache(maxsize=32)
+def prepared(make: Make, *arguments: Any) -> Any:
+    """What ``make(*arguments)`` returns, made once in each process."""
+    return make(*arguments)
+
+
+def row_numbers(n: int) -> NDArray[np.intp]:
+    """X of a data set of row numbers."""
+    return np.arange(n, dtype=np.intp)[:, None]
+
+
+def rows_of(X: Any) -> NDArray[np.intp]:
+    """The row numbers in X."""
+    return np.asarray(X, dtype=np.intp)[:, 0]
+
+
+class RowGraph(GraphBuilder):
+    """A part of a graph that is made once.
+
+    Parameters
+    ----------
+    make : function
+        ``make(*arguments)`` is a :class:`~leaven.graph.Graph` of all rows.
+    arguments : tuple, default=()
+    """
+
+    uses_features = False
+
+    def __init__(self, make: Make, arguments: tuple[Any, ...] = ()) -> None:
+        self.make = make
+        self.arguments = arguments
+
+    def _fit_graph(self, X: Any, labeled: NDArray[np.bool_] | None) -> None:
+        graph: Graph = prepared(self.make, *self.arguments)
+        rows = rows_of(X)
+        if not np.array_equal(rows, np.arange(graph.n_nodes)):
+            graph = graph.subgraph(rows)
+        self.graph_ = graph
+
+
+class OnRows(TransductionMixin, BaseEstimator):
+    """A classifier on features that are looked up by row number.
+
+    The classifier sees the rows in ascending order, whatever the order they come in. It meets
+    the same matrix in every trial that way, and what it keeps of one is of use for the next.
+
+    Parameters
+    ----------
+    estimator : classifier
+        One that learns from unlabeled rows sees all rows; any other one the labeled rows.
+    make : function or None, default=None
+        ``make(*arguments)`` is the matrix of all rows; None hands the row numbers on, for a
+        classifier on a :class:`RowGraph`.
+    arguments : tuple, default=()
+    supervised : bool or None, default=None
+        Show it the labeled rows only, or all; None asks the classifier.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        make: Make | None = None,
+        arguments: tuple[Any, ...] = (),
+        supervised: bool | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.make = make
+        self.arguments = arguments
+        self.supervised = supervised
+
+    def _features(self, rows: NDArray[np.intp]) -> Any:
+        if self.make is None:
+            return rows[:, None]
+        features = prepared(self.make, *self.arguments)
+        return features if np.array_equal(rows, np.arange(features.shape[0])) else features[rows]
+
+    def fit(self, X: Any, y: Any) -> OnRows:
+        """Fit on rows whose numbers are in X."""
+        self.classes_, codes = encode_labels(y, min_classes=2)
+        self.n_features_in_ = 1
+        rows = rows_of(X)
+        order = np.argsort(rows, kind="stable")
+        sorted_rows, sorted_codes = rows[order], codes[order]
+        supervised = self.supervised
+        if supervised is None:
+            supervised = not learns_from_unlabeled(self.estimator)
+        given = sorted_codes != UNLABELED
+        model = clone(self.estimator)
+        with warnings.catch_warnings():
+            # Few rounds of EM, few labels of a class: both belong to the protocols.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", LeavenWarning)
+            if supervised:
+                model.fit(self._features(sorted_rows[given]), sorted_codes[given])
+                found = np.array(sorted_codes)
+                if not given.all():
+                    found[~given] = model.predict(self._features(sorted_rows[~given]))
+            else:
+                model.fit(self._features(sorted_rows), sorted_codes)
+                found = model.transduction_
+        self.estimator_ = model
+        codes_found = np.empty(len(rows), dtype=np.intp)
+        codes_found[order] = found
+        self._store_transduction(one_hot(codes_found, len(self.classes_)), codes)
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """One for the class that the classifier predicts."""
+        check_is_fitted(self)
+        codes = np.asarray(self.estimator_.predict(self._features(rows_of(X))), dtype=np.intp)
+        return one_hot(codes, len(self.classes_))
+
+
+class RememberedKMeans(KMeans):
+    """K-means that gives the clusters of the last matrices again without a search."""
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> RememberedKMeans:
+        """Cluster X, or remember."""
+        key = (digest_of(X), self.n_clusters, self.n_init, self.random_state)
+        if key not in _clusters:
+            while len(_clusters) >= _REMEMBERED:
+                _clusters.pop(next(iter(_clusters)))
+            fitted = super().fit(X, y, sample_weight)
+            _clusters[key] = {k: v for k, v in vars(fitted).items() if k.endswith("_")} | {
+                "_n_threads": fitted._n_threads
+            }
+        self.__dict__.update(_clusters[key])
+        return self
+
+
+_REMEMBERED = 8
+_clusters: dict[Any, dict[str, Any]] = {}
+
+
+class KernelVote(TransductionMixin, BaseEstimator):
+    """The class whose labeled rows have the largest sum of weights (the RBF of Zhu et al.).
+
+    Parameters
+    ----------
+    make : function
+        ``make(*arguments)`` is the matrix of weights of all rows; X holds row numbers.
+    arguments : tuple, default=()
+    """
+
+    def __init__(self, make: Make, arguments: tuple[Any, ...] = ()) -> None:
+        self.make = make
+        self.arguments = arguments
+
+    def fit(self, X: Any, y: Any) -> KernelVote:
+        """Sum the weights to the labeled rows of each class."""
+        self.classes_, codes = encode_labels(y, min_classes=2)
+        self.n_features_in_ = 1
+        rows, given = rows_of(X), codes != UNLABELED
+        W = prepared(self.make, *self.arguments)
+        part = W[rows][:, rows[given]]
+        votes = part @ one_hot(codes[given], len(self.classes_))
+        votes = votes.toarray() if sparse.issparse(votes) else np.asarray(votes)
+        self._store_transduction(normalize_rows(votes), codes)
+        return self

@@ -1,0 +1,343 @@
+"""Our numbers beside the published ones, as Markdown and HTML.
+
+A page is made of sections between comments, one for each table. A later run replaces the
+sections of its own tables and leaves all others, and the notes at the top, as they are.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from leaven.evaluation._tables import escape_markdown
+from leaven.evaluation._trial_scores import trial_scores
+from leaven.evaluation._wilcoxon import wilcoxon_test
+from leaven.evaluation.reproduce._registry import SOURCES, TABLES, Outcome, Table
+
+LEVEL = 0.05
+CLEAR = 1.96
+"""A published difference is clear if it is larger than so many standard errors."""
+
+COLUMNS = [
+    "dataset", "method", "mean", "se", "published", "published_se", "z", "sign",
+    "published_sign", "published_difference", "same_direction", "choice",
+]  # fmt: skip
+
+VERDICTS = {-1: "better", 0: "no difference", 1: "worse"}
+
+Draw = Callable[[pd.DataFrame], str]
+"""Draws learning curves of a table as an SVG."""
+
+NO_NOTES = (
+    "Nothing has been written here yet. Text between these comments is kept when the page is "
+    "made anew."
+)
+INTRODUCTION = (
+    "Each number is a mean ± standard error over trials, ours beside the published one. z is "
+    "the difference of the two means over the root of the sum of their squared standard errors. "
+    "The last columns compare a method with the first one on the same trials: ours by Wilcoxon's "
+    "signed rank test at the level 0.05, the published one from the printed means and standard "
+    "errors, where a difference of more than 1.96 standard errors is taken as real (the fonts "
+    "that mark significance in the sources are lost in the text at hand)."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """A table with our numbers.
+
+    Parameters
+    ----------
+    table : Table
+    cells : DataFrame
+        One row for each data set and method: ``dataset``, ``method``, ``mean``, ``se``,
+        ``published``, ``published_se``, ``z``, ``sign``, ``published_sign`` (-1 better than the
+        first method, 1 worse, 0 no difference), ``same_direction`` and ``choice``.
+    missing : list of str
+        Data sets that were asked for and are not there.
+    n_trials : int
+    failed : list of str
+        What failed, one line a data set and method.
+    results : DataFrame
+        Tidy results of all trials.
+    """
+
+    table: Table
+    cells: pd.DataFrame
+    missing: list[str]
+    n_trials: int
+    failed: list[str]
+    results: pd.DataFrame
+
+    def summary(self) -> list[str]:
+        """What to know before reading the table, a line each."""
+        first, cells = self.table.methods[0], self.cells
+        lines = []
+        z = cells.loc[cells["method"] == first, "z"].dropna().abs()
+        if len(z):
+            within = [f"{int((z <= k).sum())} within {k}" for k in (2, 3)]
+            lines.append(
+                f"Of {len(z)} numbers of {first}, {' and '.join(within)} standard errors of the "
+                f"published mean ({(z <= 3).mean():.0%} within 3)."
+            )
+        for method in self.table.methods[1:]:
+            of_method = cells[(cells["method"] == method)]
+            clear = of_method[of_method["published_sign"].abs() == 1]
+            if len(clear):
+                same = int(clear["same_direction"].sum())
+                lines.append(
+                    f"{method} against {first}: of {len(clear)} clear published differences ours "
+                    f"has the same sign in {same} ({same / len(clear):.0%}), and our test gives "
+                    f"the same verdict in {int((clear['sign'] == clear['published_sign']).sum())}."
+                )
+        lines.append(f"Trials: {self.n_trials}. Data sets: {cells['dataset'].nunique()}.")
+        if self.missing:
+            lines.append(f"Not at hand, and left out: {', '.join(self.missing)}.")
+        ran = {*self.results["dataset"], *self.missing}
+        skipped = [name for name in self.table.datasets if name not in ran]
+        if skipped:
+            lines.append(f"Not run this time: {', '.join(skipped)}.")
+        lines += [f"Failed: {each}" for each in self.failed]
+        return lines
+
+
+def make_report(table: Table, outcome: Outcome, missing: list[str]) -> Report:
+    """Put our numbers beside the published ones."""
+    results = outcome.results
+    good = results[results["status"] == "ok"]
+    first = table.methods[0]
+    rows = []
+    for dataset in pd.unique(good["dataset"]):
+        of_set = trial_scores(good[good["dataset"] == dataset], table.value)
+        for method in table.methods:
+            values = of_set[method].dropna() if method in of_set else pd.Series(dtype=float)
+            if not len(values):
+                continue
+            row: dict[str, Any] = {
+                "dataset": dataset,
+                "method": method,
+                "mean": float(values.mean()),
+            }
+            row["se"] = float(values.std(ddof=1) / np.sqrt(len(values)))
+            row |= _published(table, dataset, method, first)
+            spread = np.hypot(row["se"], np.nan_to_num(row["published_se"]))
+            row["z"] = (row["mean"] - row["published"]) / spread if spread > 0 else np.nan
+            row |= _against(of_set, method, first, table, row["published_difference"])
+            row["choice"] = outcome.choices.get((str(dataset), method), "")
+            rows.append(row)
+    failed = results[results["status"] != "ok"].groupby(["dataset", "method"])["message"]
+    lines = [
+        f"{dataset}, {method}: {len(texts)} trials, {str(texts.iloc[0]).splitlines()[0]}"
+        for (dataset, method), texts in failed
+    ]
+    n_trials = int(results["trial"].nunique())
+    return Report(table, pd.DataFrame(rows, columns=COLUMNS), missing, n_trials, lines, results)
+
+
+def _published(table: Table, dataset: str, method: str, first: str) -> dict[str, float]:
+    def numbers(which: str) -> tuple[float, float]:
+        if (dataset, which) not in table.published.index:
+            return np.nan, np.nan
+        entry: Any = table.published.loc[(dataset, which)]
+        return float(entry["mean"]), float(entry["se"])
+
+    (mean, se), (base, base_se) = numbers(method), numbers(first)
+    difference = (mean - base) * (-1 if table.higher_is_better else 1)
+    spread = np.hypot(se, base_se)
+    clear = bool(abs(difference) > CLEAR * spread) if np.isfinite(spread) else False
+    sign = np.sign(difference) if clear else 0.0
+    if method == first or not np.isfinite(difference):
+        sign = np.nan
+    return {
+        "published": mean,
+        "published_se": se,
+        "published_sign": float(sign),
+        "published_difference": float(difference),
+    }
+
+
+def _against(
+    scores: pd.DataFrame, method: str, first: str, table: Table, published: float
+) -> dict[str, object]:
+    """Verdict of our paired test: -1 better than the first method, 1 worse, 0 neither."""
+    nothing: dict[str, object] = {"sign": np.nan, "same_direction": False}
+    if method == first or first not in scores:
+        return nothing
+    pairs = scores[[method, first]].dropna()
+    if not len(pairs):
+        return nothing
+    a, b = pairs[method].to_numpy(), pairs[first].to_numpy()
+    found = wilcoxon_test(a, b, alpha=LEVEL, higher_is_better=table.higher_is_better)
+    difference = float((a - b).mean()) * (-1 if table.higher_is_better else 1)
+    sign = {"a": -1.0, "b": 1.0, "none": 0.0}[found.verdict]
+    return {"sign": sign, "same_direction": bool(np.sign(difference) == np.sign(published))}
+
+
+def table_cells(report: Report) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of a report, as text."""
+    methods = [m for m in report.table.methods if (report.cells["method"] == m).any()]
+    chosen = report.cells.groupby("method")["choice"].any()
+    header = ["data set"]
+    for method in methods:
+        header += [f"{method}, ours", "published", "z"]
+        header += ["chosen"] if chosen[method] else []
+    others = methods[1:]
+    header += [text for m in others for text in (f"{m}: ours", "published")]
+    rows = []
+    for dataset, of_set in report.cells.groupby("dataset", sort=False):
+        by_method = of_set.set_index("method")
+        row = [str(dataset)]
+        for method in methods:
+            if method not in by_method.index:
+                row += ["", "", ""] + ([""] if chosen[method] else [])
+                continue
+            cell: Any = by_method.loc[method]
+            row += [_number(cell["mean"], cell["se"])]
+            row += [_number(cell["published"], cell["published_se"])]
+            row += ["" if np.isnan(cell["z"]) else f"{cell['z']:+.1f}"]
+            row += [str(cell["choice"])] if chosen[method] else []
+        for method in others:
+            for key in ("sign", "published_sign"):
+                sign = by_method[key].get(method, np.nan)
+                row.append("" if np.isnan(sign) else VERDICTS[int(sign)])
+        rows.append(row)
+    return header, rows
+
+
+def _number(mean: float, se: float) -> str:
+    if np.isnan(mean):
+        return ""
+    return f"{mean:.3f}" if np.isnan(se) else f"{mean:.3f} ± {se:.3f}"
+
+
+def head_lines(report: Report) -> list[str]:
+    """Where a table is from and how the numbers were made."""
+    table = report.table
+    return [
+        f"Table {table.number} of {SOURCES[table.source].cite()} ({table.source}). "
+        f"Numbers: {table.score}.",
+        f"{table.protocol} Made with leaven {version('leaven')}.",
+    ]
+
+
+def markdown_section(report: Report) -> str:
+    """One table as Markdown."""
+    header, rows = table_cells(report)
+    lines = [f"## {report.table.id}: {report.table.title}", ""]
+    for text in head_lines(report):
+        lines += [escape_markdown(text), ""]
+    lines += [f"- {escape_markdown(text)}" for text in report.summary()]
+    lines += ["", "| " + " | ".join(map(escape_markdown, header)) + " |"]
+    lines += ["|" + "|".join([" --- "] + [" ---: "] * (len(header) - 1)) + "|"]
+    lines += ["| " + " | ".join(map(escape_markdown, row)) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def html_section(report: Report, draw: Draw | None = None) -> str:
+    """One table as HTML, with learning curves if there is a function to draw them."""
+    header, rows = table_cells(report)
+    lines = [f"<h2>{html.escape(f'{report.table.id}: {report.table.title}')}</h2>"]
+    lines += [f"<p>{html.escape(text)}</p>" for text in head_lines(report)]
+    lines += ["<ul>", *(f"<li>{html.escape(text)}</li>" for text in report.summary()), "</ul>"]
+    lines += ["<div class='wide'><table>"]
+    lines += ["<tr>" + "".join(f"<th>{html.escape(text)}</th>" for text in header) + "</tr>"]
+    for row in rows:
+        lines.append("<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in row) + "</tr>")
+    lines.append("</table></div>")
+    good = report.results[report.results["status"] == "ok"]
+    if draw is not None and len(good):
+        lines.append(f"<figure>{draw(good)}</figure>")
+    return "\n".join(lines)
+
+
+HTML_HEAD = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>Reproduction of published tables</title>
+<style>
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 75em; margin: 2em auto; padding: 0 1em; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-size: 0.85em; }
+th, td { padding: 0.2em 0.6em; text-align: right; border-bottom: 1px solid #ddd; }
+th:first-child, td:first-child { text-align: left; }
+figure { margin: 1em 0; } figure svg { max-width: 100%; height: auto; }
+</style></head><body>
+"""
+
+
+def _marked(name: str, body: str) -> str:
+    return f"<!-- {name} -->\n{body}\n<!-- end of {name} -->"
+
+
+def _section(page: str, name: str) -> str | None:
+    found = re.search(
+        rf"<!-- {re.escape(name)} -->\n(.*?)\n<!-- end of {re.escape(name)} -->", page, re.DOTALL
+    )
+    return found.group(1) if found else None
+
+
+def update_page(page: str, sections: dict[str, str], *, as_html: bool) -> str:
+    """A page with new sections in place of the old ones of the same tables.
+
+    Parameters
+    ----------
+    page : str
+        The page as it is; empty if there is none.
+    sections : dict
+        Ids of tables and their text.
+    as_html : bool
+
+    Returns
+    -------
+    str
+        With the notes and the other tables of the old page, tables in the order of the
+        registry.
+    """
+    all_sections = {}
+    for known in TABLES:
+        text = sections.get(known) or _section(page, f"table {known}")
+        if text is not None:
+            all_sections[known] = text
+    notes = _section(page, "notes")
+    cited = [source for source in SOURCES if any(t.startswith(source) for t in all_sections)]
+    parts: list[str]
+    if as_html:
+        notes = f"<p>{html.escape(NO_NOTES)}</p>" if notes is None else notes
+        items = "".join(f"<li>{s}: {html.escape(SOURCES[s].cite())}</li>" for s in cited)
+        parts = [
+            f"{HTML_HEAD}<h1>Reproduction of published tables</h1>\n"
+            f"<p>{html.escape(INTRODUCTION)}</p>\n<ul>{items}</ul>",
+            "<h2>Where we differ, and why</h2>",
+        ]
+    else:
+        notes = NO_NOTES if notes is None else notes
+        items = "\n".join(f"- {s}: {escape_markdown(SOURCES[s].cite())}" for s in cited)
+        command = f"leaven reproduce {' '.join(all_sections)}"
+        parts = [
+            "# Reproduction of published tables",
+            f"This page is written by `{command}`. {INTRODUCTION}",
+            items,
+            "## Where we differ, and why",
+        ]
+    parts.append(_marked("notes", notes))
+    parts += [_marked(f"table {known}", text) for known, text in all_sections.items()]
+    text = "\n\n".join(parts)
+    return f"{text}\n</body></html>\n" if as_html else f"{text}\n"
+
+
+def listing(tables: Sequence[Table]) -> list[str]:
+    """All tables with their titles and data, a line each, after the sources they are of."""
+    lines = []
+    for source in dict.fromkeys(table.source for table in tables):
+        lines.append(f"{source}: {SOURCES[source].cite()}")
+        for table in (each for each in tables if each.source == source):
+            here = len(table.here())
+            lines.append(
+                f"  {table.id:8} {table.title} ({here} of {len(table.datasets)} data sets here)"
+            )
+    return lines

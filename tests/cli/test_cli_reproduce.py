@@ -1,0 +1,115 @@
+"""``leaven reproduce``."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from leaven.cli import _reproduce as command
+from leaven.cli import main
+
+MIXES = "mix_stderr" in inspect.signature(CliRunner).parameters
+RUNNER = CliRunner(**({"mix_stderr": False} if MIXES else {}))
+
+
+@pytest.fixture(autouse=True)
+def _no_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("LEAVEN_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("arguments", [[], ["list"]])
+def test_list(arguments: list[str]) -> None:
+    result = RUNNER.invoke(main, ["reproduce", *arguments])
+    assert result.exit_code == 0, result.output
+    assert "S1: Awat Abdulla Saeed" in result.stdout
+    assert "S1-3.4   NB and SSNB on continuous data sets (2 of 28 data sets here)" in result.stdout
+
+
+def test_a_table(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    arguments = ["reproduce", "S1-3.4", "--data-sets", "iris, glass", "--trials", "2"]
+    result = RUNNER.invoke(main, [*arguments, "--out", "pages"])
+    assert result.exit_code == 0, result.output
+    assert "Not at hand, and left out: glass." in result.stdout
+    markdown = (tmp_path / "pages" / "reproduction.md").read_text(encoding="utf-8")
+    assert "| iris | " in markdown
+    assert "PhD thesis, University of East Anglia, 2018" in markdown
+    page = (tmp_path / "pages" / "reproduction.html").read_text(encoding="utf-8")
+    assert page.count("<svg") == page.count("</svg>") == 1
+    assert (tmp_path / "pages" / "results-curve.sqlite").is_file()
+    # Once more, from the store: the pages are the same to the last byte.
+    result = RUNNER.invoke(main, [*arguments, "--out", "pages"])
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "pages" / "reproduction.md").read_text(encoding="utf-8") == markdown
+    assert (tmp_path / "pages" / "reproduction.html").read_text(encoding="utf-8") == page
+
+
+def test_without_html_and_with_a_store(tmp_path: Path) -> None:
+    result = RUNNER.invoke(
+        main,
+        ["reproduce", "s1-3.4", "--quick", "--trials", "1", "--no-html", "--store", "kept/r.db"],
+    )
+    assert result.exit_code == 0, result.output
+    assert sorted(path.name for path in (tmp_path / "reproduction").iterdir()) == [
+        "reproduction.md"
+    ]
+    assert (tmp_path / "kept" / "r-curve.db").is_file()
+
+
+def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
+    import leaven._optional
+
+    monkeypatch.setattr(leaven._optional, "is_installed", lambda module: False)
+    import pandas as pd
+
+    assert "leaven[plot]" in command._draw(pd.DataFrame())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["S1-9.9"], "There is no table 'S1-9.9'. Did you mean"),
+        (["S1-3.4", "--data-sets", "iriss"], "The data set 'iriss' is in none of these tables."),
+        (["S1-3.4", "--jobs", "0"], "--jobs must not be 0."),
+        (["S1-3.4", "--trials", "0"], "Invalid value for '--trials'"),
+    ],
+)
+def test_bad_input(arguments: list[str], message: str) -> None:
+    result = RUNNER.invoke(main, ["reproduce", *arguments])
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"leaven: error: {message}")
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_store_of_other_settings_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from leaven.evaluation.reproduce import _naive_bayes as tables
+
+    arguments = ["reproduce", "S1-3.4", "--data-sets", "iris", "--trials", "1", "--no-html"]
+    assert RUNNER.invoke(main, arguments).exit_code == 0
+    monkeypatch.setattr(tables.SSNB, "tol", 0.1)
+    result = RUNNER.invoke(main, arguments)
+    assert result.exit_code == 2
+    assert "tol of method 'SSNB' was 1e-06 and is 0.1" in result.stderr
+
+
+def test_no_data() -> None:
+    result = RUNNER.invoke(main, ["reproduce", "S1-3.3", "--quick"])
+    assert result.exit_code == 1
+    assert "set LEAVEN_DATA" in result.stderr
+
+
+def test_help_needs_nothing_heavy() -> None:
+    import subprocess
+
+    script = (
+        "import sys\nfrom leaven.cli import main\n"
+        "try:\n    main(['reproduce', '--help'])\nexcept SystemExit:\n    pass\n"
+        "assert not {'numpy', 'pandas', 'sklearn'} & set(sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,171 @@
+"""EM of many fits at once is the EM of leaven's classifiers, fit by fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.special import expit, softmax
+
+from leaven._labels import UNLABELED
+from leaven.evaluation import _curve_em
+from leaven.evaluation._curve_em import (
+    LEFT_OUT,
+    CategoricalFeatures,
+    Features,
+    Fits,
+    GaussianFeatures,
+    Settings,
+    fit_all,
+    log_joint,
+)
+from leaven.evaluation._curve_ranks import RankSigmoids
+from leaven.generative import (
+    RankSigmoid,
+    SemiSupervisedCategoricalNB,
+    SemiSupervisedGaussianNB,
+)
+from leaven.generative._weighting import row_weights
+
+
+def categories(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
+    """Three classes, the first rows one of each, and columns of 2 to 4 values."""
+    rng = np.random.default_rng(seed)
+    codes = np.concatenate([np.arange(3), rng.integers(0, 3, n - 3)])
+    values = np.column_stack([(codes + rng.integers(0, s, n)) % s for s in (2, 3, 4)])
+    frame = pd.DataFrame(values.astype(str)).astype("category")
+    return frame, codes
+
+
+def numbers(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two classes, two rows of each first; the last feature has few values."""
+    rng = np.random.default_rng(seed)
+    codes = np.concatenate([[0, 1, 0, 1], rng.integers(0, 2, n - 4)])
+    X = rng.normal(size=(n, 4)) * [1.0, 5.0, 0.1, 1.0] + codes[:, None] * [1.5, 2.0, 0.05, 0.5]
+    X[:, 3] = np.round(X[:, 3])
+    X[:, 1] += 100.0
+    return X, codes
+
+
+def labels_at(codes: np.ndarray, sizes: list[int]) -> np.ndarray:
+    return np.where(np.arange(len(codes))[:, None] < np.array(sizes), codes[:, None], UNLABELED)
+
+
+def convex(labels: np.ndarray, weights: list[float]) -> Fits:
+    pairs = np.array([row_weights(np.array([0, UNLABELED]), w, "convex") for w in weights])
+    return Fits(labels, pairs[:, 0], pairs[:, 1])
+
+
+def posterior(features: Features, fits: Fits, n_classes: int, *more: object) -> np.ndarray:
+    model = fit_all(features, fits, n_classes, Settings(prior_smoothing=1.0), *more)
+    return softmax(log_joint(features, model), axis=1)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from([1 << 20, 1]))
+def test_categorical_fits_are_those_of_the_classifier(seed: int, block: int) -> None:
+    X, codes = categories(40, seed)
+    sizes, weights = [3, 6, 20, 40], [0.5, 0.2, 0.0, 0.5]
+    labels = labels_at(codes, sizes)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_curve_em, "BLOCK_ELEMENTS", block)
+        found = posterior(CategoricalFeatures.make(X), convex(labels, weights), 3)
+    for t, weight in enumerate(weights):
+        model = SemiSupervisedCategoricalNB(
+            unlabeled_weight=weight, weighting="convex", prior_smoothing=1.0
+        )
+        expected = model.fit(X, labels[:, t]).predict_proba(X)
+        assert_allclose(found[:, :, t], expected, atol=1e-9)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10_000))
+def test_gaussian_fits_are_those_of_the_classifier(seed: int) -> None:
+    X, codes = numbers(50, seed)
+    sizes, weights = [6, 12, 25], [0.5, 0.3, 0.5]
+    labels = labels_at(codes, sizes)
+    found = posterior(GaussianFeatures.make(X), convex(labels, weights), 2)
+    for t, weight in enumerate(weights):
+        model = SemiSupervisedGaussianNB(
+            unlabeled_weight=weight, weighting="convex", prior_smoothing=1.0
+        )
+        expected = model.fit(X, labels[:, t]).predict_proba(X)
+        assert_allclose(found[:, :, t], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("share", [None, 0.7])
+def test_recalibration_is_applied_between_the_steps(share: float | None) -> None:
+    X, codes = numbers(60, 3)
+    labels = labels_at(codes, [8, 8, 8])
+    slopes = [0.01, 0.5, 4.0]
+    maps = RankSigmoids(np.array(slopes), share)
+    found = posterior(GaussianFeatures.make(X), convex(labels, [0.5] * 3), 2, maps)
+    mean = "kept" if share is None else [1 - share, share]
+    for t, slope in enumerate(slopes):
+        model = SemiSupervisedGaussianNB(
+            recalibration=RankSigmoid(slope, mean), prior_smoothing=1.0
+        )
+        expected = model.fit(X, labels[:, t]).predict_proba(X)
+        assert_allclose(found[:, :, t], expected, atol=1e-6)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.floats(0.01, 30.0), st.sampled_from([None, 0.05, 0.6]))
+def test_recalibration_of_rows_with_weights_is_that_of_all_rows(
+    seed: int, slope: float, share: float | None
+) -> None:
+    rng = np.random.default_rng(seed)
+    log_odds, times = rng.normal(0, 3, 12).round(1), rng.integers(0, 4, 12)
+    times[0] = 1
+    maps = RankSigmoids(np.array([slope]), share)
+    found = maps.transform(log_odds[:, None], times[:, None].astype(float))[:, 0]
+    p = expit(np.repeat(log_odds, times))
+    mean = "kept" if share is None else [1 - share, share]
+    expected = RankSigmoid(slope, mean).transform(np.column_stack([1 - p, p]))[:, 1]
+    assert_allclose(np.repeat(found, times), expected, atol=1e-9)
+
+
+def test_rows_left_out_play_no_part() -> None:
+    X, codes = categories(40, 1)
+    labels = labels_at(codes, [12])
+    labels[[5, 30], 0] = LEFT_OUT
+    kept = labels[:, 0] != LEFT_OUT
+    found = posterior(CategoricalFeatures.make(X), convex(labels, [0.5]), 3)[:, :, 0]
+    model = SemiSupervisedCategoricalNB(prior_smoothing=1.0)
+    expected = model.fit(X[kept], labels[kept, 0]).predict_proba(X)
+    assert_allclose(found, expected, atol=1e-9)
+
+
+def test_a_class_without_a_label_can_be_predicted() -> None:
+    # One labeled row (a, a) of class 0: θ_0(a) = 2/3, θ_0(b) = 1/3, priors 2/3 and 1/3 of two
+    # classes, and 1/2 for everything of class 1. At (b, b): 2/3 · 1/9 against 1/3 · 1/4.
+    X = pd.DataFrame({"u": ["a", "b"], "v": ["a", "b"]}).astype("category")
+    labels = np.array([[0], [UNLABELED]])
+    found = posterior(CategoricalFeatures.make(X), convex(labels, [0.0]), 2)[1, :, 0]
+    assert_allclose(found, np.array([2 / 27, 1 / 12]) / (2 / 27 + 1 / 12))
+
+
+def test_a_single_row_of_a_class_has_no_variance() -> None:
+    X, codes = numbers(20, 0)
+    with pytest.raises(ValueError, match="needs at least two"):
+        posterior(GaussianFeatures.make(X), convex(labels_at(codes, [3]), [0.5]), 2)
+
+
+def test_missing_values_are_refused() -> None:
+    X = pd.DataFrame({"u": ["a", None]}).astype("category")
+    with pytest.raises(ValueError, match="make them a category"):
+        CategoricalFeatures.make(X)
+
+
+def test_fits_that_run_out_of_iterations_stop_there() -> None:
+    X, codes = categories(60, 4)
+    labels = labels_at(codes, [4])
+    model = SemiSupervisedCategoricalNB(prior_smoothing=1.0, max_iter=2, tol=0.0)
+    with pytest.warns(UserWarning, match="did not converge"):
+        expected = model.fit(X, labels[:, 0]).predict_proba(X)
+    features = CategoricalFeatures.make(X)
+    found = fit_all(features, convex(labels, [0.5]), 3, Settings(1.0, max_iter=2, tol=0.0))
+    assert_allclose(softmax(log_joint(features, found), axis=1)[:, :, 0], expected, atol=1e-12)

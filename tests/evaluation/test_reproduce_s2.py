@@ -1,0 +1,103 @@
+"""Harmonic functions of Zhu et al. (2003): pieces on small data, one figure end to end."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from leaven.evaluation.reproduce import TABLES, Run, reproduce
+from leaven.evaluation.reproduce._harmonic_fields import (
+    RandomProtocol,
+    VotedPerceptron,
+    digits,
+    reduce_images,
+)
+from leaven.evaluation.reproduce._prepared import KernelVote, row_numbers
+
+needs_data = pytest.mark.skipif(
+    not os.environ.get("LEAVEN_DATA"), reason="LEAVEN_DATA is not set: no files of data sets"
+)
+
+
+def test_every_figure_is_registered():
+    ids = [known for known in TABLES if known.startswith("S2-")]
+    assert ids == ["S2-1", "S2-figure-3", "S2-figure-4", "S2-figure-5"]
+    for known in ids:
+        table = TABLES[known]
+        assert table.quick
+        assert set(table.quick) <= set(table.datasets)
+    published = TABLES["S2-1"].published["mean"]
+    assert_allclose(published["start", "CMN"], 0.9725)
+    assert_allclose(published["end", "thresh"], 0.9802)
+
+
+def test_labels_are_drawn_again_while_a_class_has_none():
+    codes = np.array([0] * 30 + [1] * 2)  # most draws of three rows have no 1
+    protocol = RandomProtocol("random", n_labeled=3)
+    orders = [protocol.split(codes, trial).order for trial in range(20)]
+    for order in orders:
+        assert set(codes[order[:3]]) == {0, 1}
+        assert_array_equal(np.sort(order), np.arange(32))
+    assert len({tuple(order) for order in orders}) == 20
+    with pytest.raises(ValueError, match="n_labeled=1 must be at least the number of classes, 2"):
+        RandomProtocol("random", n_labeled=1).split(codes, 0)
+
+
+def test_images_are_reduced_by_area():
+    image = np.arange(9.0).reshape(1, 3, 3)
+    assert_allclose(reduce_images(image, 1), [[[4.0]]])
+    # Each of the four parts has 1 whole pixel, halves of two and a quarter of one.
+    corner = (0 + 1 / 2 + 3 / 2 + 4 / 4) / 2.25
+    assert_allclose(reduce_images(image, 2)[0, 0, 0], corner)
+    assert_allclose(reduce_images(image, 3), image)
+
+
+def test_voted_perceptron_by_hand():
+    # Rows 2 (+) and -1 (-), kernel 1 + xy: [[5, -1], [-1, 2]].
+    # The zero vector errs on row 0 with no vote; a = (1, 0) gets row 1 right (-1 · -1 = 1) and
+    # all rows of the second pass: 3 votes and the one it begins with.
+    model = VotedPerceptron(epochs=2).fit(np.array([[2.0], [-1.0]]), ["b", "a"])
+    assert_array_equal(model.alphas_, [[0, 0], [1, 0]])
+    assert_array_equal(model.votes_, [0, 4])
+    assert_array_equal(model.predict(np.array([[3.0], [-3.0]])), ["b", "a"])
+    with pytest.raises(ValueError, match="two classes, y has 3"):
+        VotedPerceptron().fit(np.eye(3), [0, 1, 2])
+
+
+def test_voted_perceptron_with_a_square_kernel_learns_the_exclusive_or():
+    X = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]])
+    assert_array_equal(VotedPerceptron(2).fit(X, [0, 0, 1, 1]).predict(X), [0, 0, 1, 1])
+
+
+def weights() -> np.ndarray:
+    return np.array([[0.0, 2.0, 1.0, 0.0], [2.0, 0.0, 0.5, 1.0], [1.0, 0.5, 0.0, 3.0],
+                     [0.0, 1.0, 3.0, 0.0]])  # fmt: skip
+
+
+def test_kernel_vote_sums_weights():
+    model = KernelVote(weights).fit(row_numbers(4), ["a", None, None, "b"])
+    assert_array_equal(model.transduction_, ["a", "a", "b", "b"])
+    assert_allclose(model.label_distributions_[1], [2 / 3, 1 / 3])
+    # Other orders of the rows give the same answer.
+    turned = KernelVote(weights).fit(row_numbers(4)[::-1], ["b", None, None, "a"])
+    assert_array_equal(turned.transduction_, model.transduction_[::-1])
+
+
+def test_figure_5_end_to_end():
+    report = reproduce(["S2-figure-5"], Run(quick=True))[0]
+    means = report.cells.set_index("method")["mean"]
+    assert_allclose(means["one length scale"], 0.884, atol=2e-3)
+    assert_allclose(means["two length scales"], 0.620, atol=2e-3)
+    assert report.cells["choice"].str.startswith("σ").all()
+
+
+@needs_data
+def test_digits_have_the_class_sizes_of_the_source():
+    X, y = digits("ten digits", 1)
+    assert X.shape == (4000, 256)
+    assert_array_equal(np.unique(y, return_counts=True)[1],
+                       [455, 213, 129, 100, 754, 970, 275, 585, 166, 353])  # fmt: skip
+    assert 0 <= X.min() <= X.max() <= 255

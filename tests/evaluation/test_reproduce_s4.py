@@ -1,0 +1,161 @@
+"""Documents and digits of Lefakis: pieces on small data, registry, methods on fake images."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import make_blobs
+from sklearn.neighbors import KNeighborsClassifier
+
+from leaven._optional import is_installed
+from leaven.evaluation.reproduce import TABLES
+from leaven.evaluation.reproduce import _transduction as s4
+from leaven.evaluation.reproduce._prepared import (
+    OnRows,
+    RememberedKMeans,
+    RowGraph,
+    prepared,
+    row_numbers,
+)
+from leaven.evaluation.reproduce._registry import Run
+from leaven.generative import SemiSupervisedGaussianMixture
+from leaven.graph import KNNGraph
+from leaven.graph_based import HarmonicClassifier
+
+needs_data = pytest.mark.skipif(
+    not os.environ.get("LEAVEN_DATA"), reason="LEAVEN_DATA is not set: no files of data sets"
+)
+X, Y = make_blobs([20, 20, 20], n_features=4, cluster_std=0.5, random_state=0)
+MADE = []
+
+
+def blobs(scale: float = 1.0) -> np.ndarray:
+    MADE.append(scale)
+    return scale * X
+
+
+def blob_graph() -> object:
+    return KNNGraph(4).build(X)
+
+
+def partly(n_labeled: int, order: np.ndarray) -> np.ndarray:
+    y = Y[order].astype(int)
+    y[n_labeled:] = -1
+    return y
+
+
+def test_tables_are_registered():
+    assert [known for known in TABLES if known.startswith("S4-")] == ["S4-documents", "S4-digits"]
+    table = TABLES["S4-documents"]
+    assert table.published.loc[("100 labels a class", "NB"), "mean"] == 0.90
+    assert table.published.loc[("1 label a class", "EM"), "mean"] == 0.68
+    assert len(table.published) == 3
+    assert len(TABLES["S4-digits"].methods) == 13
+    for known in ("S4-documents", "S4-digits"):
+        assert set(TABLES[known].quick) <= set(TABLES[known].datasets)
+        for dataset, method in TABLES[known].published.index:
+            assert dataset in TABLES[known].datasets
+            assert method in TABLES[known].methods
+
+
+def test_prepared_things_are_made_once():
+    MADE.clear()
+    a, b, c = prepared(blobs, 2.5), prepared(blobs, 2.5), prepared(blobs, 3.5)
+    assert a is b
+    assert a is not c
+    assert MADE == [2.5, 3.5]
+
+
+@pytest.mark.parametrize("supervised", [False, True])
+def test_rows_in_any_order_are_the_features_they_number(supervised):
+    order = np.random.default_rng(0).permutation(60)
+    model = KNeighborsClassifier(1) if supervised else SemiSupervisedGaussianMixture(
+        covariance_type="tied-spherical"
+    )  # fmt: skip
+    y = partly(15, order)
+    found = OnRows(model, blobs, (1.0,)).fit(row_numbers(60)[order], y)
+    if supervised:
+        expected = model.fit(X[order][:15], y[:15]).predict(X[order])
+        expected[:15] = y[:15]
+    else:
+        expected = model.fit(X[order], y).transduction_
+    assert_array_equal(found.transduction_, expected)
+    assert_array_equal(found.predict(row_numbers(60)[order][:5]), Y[order][:5])
+
+
+def test_a_graph_of_rows_is_cut_out_and_turned_with_them():
+    order = np.random.default_rng(1).permutation(60)[:50]
+    W = blob_graph().adjacency.toarray()
+    graph = RowGraph(blob_graph).build(row_numbers(60)[order])
+    assert_allclose(graph.adjacency.toarray(), W[np.ix_(order, order)])
+    y = partly(12, order)
+    found = OnRows(HarmonicClassifier(RowGraph(blob_graph))).fit(row_numbers(60)[order], y)
+    assert (found.transduction_ == Y[order]).mean() > 0.9
+
+
+def test_clusters_are_remembered_for_the_same_rows_only():
+    first = RememberedKMeans(3, n_init=1, random_state=0).fit(X)
+    again = RememberedKMeans(3, n_init=1, random_state=0).fit(X.copy())
+    assert again.cluster_centers_ is first.cluster_centers_
+    assert_array_equal(again.predict(X), first.labels_)
+    other = RememberedKMeans(3, n_init=1, random_state=0).fit(X + 1)
+    assert_allclose(other.cluster_centers_.mean(), first.cluster_centers_.mean() + 1)
+
+
+@pytest.fixture
+def fake_digits(monkeypatch):
+    """Ten classes of images of 12 × 12 pixels, each with a bar of its own."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(10), 14)
+    images = rng.random((140, 12, 12)).astype(np.float32) * 0.3
+    for i, label in enumerate(y):
+        images[i, label + 1] += 0.6
+    data = images.reshape(140, -1), y.astype(str)
+    monkeypatch.setattr(s4, "digits", lambda per_class: data)
+    prepared.cache_clear()
+    yield data
+    prepared.cache_clear()
+
+
+def test_whitened_pixels_have_the_shrunk_covariance(fake_digits):
+    Z = s4.whitened_pixels(14)
+    S = 0.2 * np.cov(fake_digits[0], rowvar=False) + 0.8 * np.eye(144)
+    D = fake_digits[0] - fake_digits[0].mean(axis=0)
+    assert_allclose(Z @ Z.T, D @ np.linalg.solve(S, D.T), atol=1e-3)
+
+
+def test_all_methods_on_fake_digits(fake_digits, monkeypatch):
+    monkeypatch.setattr(s4, "N_CLUSTERS", 12)
+    monkeypatch.setattr(s4, "NEIGHBORS_KEPT", 20)
+    monkeypatch.setattr(s4, "is_installed", lambda name: False)
+    name = s4.size_name(2)
+    outcome = s4.digits_run(TABLES["S4-digits"], Run(n_trials=1), [name])
+    results = outcome.results
+    assert (results["status"] == "ok").all(), results["message"].tolist()
+    assert results["method"].tolist() == list(s4.digit_methods(14))
+    assert len(results) == 10
+    assert (results["n_labeled"] == 20).all()
+    accuracy = results.set_index("method")["accuracy"]
+    assert accuracy["EM, shrunk"] > 0.9
+    assert accuracy["spectral transducer, pixels"] > 0.9
+    # Without PyTorch the table says what is left out.
+    assert "PyTorch is not installed" in outcome.choices[name, "consistency"]
+
+
+@pytest.mark.skipif(not is_installed("torch"), reason="PyTorch is not installed")
+def test_networks_see_labeled_rows_only():
+    methods = s4.network_methods({"make": s4.pixels, "arguments": (14,)}, small=True)
+    assert tuple(methods) == s4.NETWORKS
+    assert methods["LeNet-5"].supervised
+    assert methods["pretrained network"].supervised
+
+
+@needs_data
+def test_data_have_the_sizes_of_the_source():
+    images, y = s4.digits(400)
+    assert images.shape == (4000, 784)
+    assert (images.min(), images.max()) == (0.0, 1.0)
+    assert_array_equal(np.unique(y, return_counts=True)[1], np.full(10, 400))
