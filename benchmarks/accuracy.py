@@ -65,15 +65,14 @@ def our_methods(graph):
 
 
 def peers(X, metric):
-    dense = X.toarray() if hasattr(X, "toarray") else X
     found = {
-        "scikit-learn LabelSpreading": lambda y: spread(LabelSpreading(), dense, y),
+        "scikit-learn LabelSpreading": lambda y: spread(LabelSpreading(), X, y),
         "scikit-learn LabelSpreading, knn": lambda y: spread(
-            LabelSpreading(kernel="knn", max_iter=1_000), dense, y
+            LabelSpreading(kernel="knn", max_iter=1_000), X, y
         ),
-        "scikit-learn LabelPropagation": lambda y: spread(LabelPropagation(), dense, y),
+        "scikit-learn LabelPropagation": lambda y: spread(LabelPropagation(), X, y),
         "scikit-learn LabelPropagation, knn": lambda y: spread(
-            LabelPropagation(kernel="knn", max_iter=1_000), dense, y
+            LabelPropagation(kernel="knn", max_iter=1_000), X, y
         ),
     }
     try:
@@ -82,6 +81,7 @@ def peers(X, metric):
         return found
     # Its own defaults (ten neighbors, Gaussian weights) on exact neighbors of unit rows, if
     # the metric is cosine; its own search needs a further package.
+    dense = X.toarray() if hasattr(X, "toarray") else X
     unit = normalize(dense) if metric == "cosine" else dense
     distance, index = NearestNeighbors(n_neighbors=11).fit(unit).kneighbors(unit)
     W = gl.weightmatrix.knn(unit, 10, knn_data=(index, distance))

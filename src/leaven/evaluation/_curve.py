@@ -9,10 +9,11 @@ import pandas as pd
 from joblib import delayed
 from sklearn.utils import check_random_state
 
+from leaven._progress import progress_bar
 from leaven.active._random import RandomSampling
 from leaven.evaluation._curve_bayes import BayesPlan, bayes_plan
-from leaven.evaluation._progress import progress_bar, run_unordered
 from leaven.evaluation._protocol import CurveProtocol, Split, derived_seed, is_continuous
+from leaven.evaluation._tasks import run_unordered
 from leaven.evaluation._trial import Active, Data, as_data, predictions
 
 
@@ -128,7 +129,7 @@ def learning_curve(
         for trial, split in enumerate(splits)
     )
     errors: dict[int, list[float]] = {}
-    with progress_bar("learning curve", n_trials, show=progress) as advance:
+    with progress_bar("learning curve", n_trials, show=progress, keep=True) as advance:
         for trial, curve in run_unordered(tasks, n_jobs=n_jobs):
             errors[trial] = curve
             advance()

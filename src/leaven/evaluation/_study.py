@@ -14,11 +14,11 @@ from typing import Any
 import pandas as pd
 from joblib import delayed
 
+from leaven._progress import progress_bar
 from leaven.datasets import load
 from leaven.evaluation._curve import seed_of
 from leaven.evaluation._curve_bayes import bayes_plan
 from leaven.evaluation._fingerprint import describe_data, describe_estimator
-from leaven.evaluation._progress import progress_bar, run_unordered
 from leaven.evaluation._protocol import (
     Protocol,
     check_count,
@@ -29,6 +29,7 @@ from leaven.evaluation._protocol import (
 )
 from leaven.evaluation._scores import macro_scores
 from leaven.evaluation._store import FAILED, Key, Store, TrialResult
+from leaven.evaluation._tasks import run_unordered
 from leaven.evaluation._trial import Active, Data, as_data, predictions
 
 logger = logging.getLogger("leaven")
@@ -159,7 +160,7 @@ def compare(
         todo = [key for key in keys if key not in done]
         logger.info("compare: %d of %d trials to run", len(todo), len(keys))
         tasks = _tasks(todo, sources, methods, protocol)
-        with progress_bar("compare", len(todo), show=progress) as advance:
+        with progress_bar("compare", len(todo), show=progress, keep=True) as advance:
             for result in run_unordered(tasks, n_jobs=n_jobs):
                 results.add(result, version=installed)
                 advance()

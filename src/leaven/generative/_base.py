@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from leaven._base import TransductionMixin
 from leaven._compat import HasMethods, Interval, StrOptions
 from leaven._labels import UNLABELED, class_prior
+from leaven._progress import progress_bar
 from leaven.exceptions import ConvergenceWarning
 from leaven.generative._components import (
     INITS,
@@ -241,28 +242,15 @@ class MixtureClassifier(TransductionMixin, BaseEstimator):
     @contextmanager
     def _reporter(self) -> Iterator[Callable[[int, float], None]]:
         """What is called after each iteration: a line in the log, a step of the bar."""
-        bar = None
-        if self.progress:
-            from rich.console import Console
-            from rich.progress import Progress
+        name = type(self).__name__
+        with progress_bar(name, self.max_iter, show=self.progress) as move:
 
-            bar = Progress(console=Console(stderr=True), transient=True)
-            task = bar.add_task(type(self).__name__, total=self.max_iter)
-            bar.start()
+            def report(iteration: int, objective: float) -> None:
+                if self.verbose:
+                    logger.info("%s: iteration %d, objective %.9g", name, iteration, objective)
+                move(iteration)
 
-        def report(iteration: int, objective: float) -> None:
-            if self.verbose:
-                logger.info(
-                    "%s: iteration %d, objective %.9g", type(self).__name__, iteration, objective
-                )
-            if bar is not None:
-                bar.update(task, completed=iteration)
-
-        try:
             yield report
-        finally:
-            if bar is not None:
-                bar.stop()
 
     def _store_result(self, result: EMResult[Mixture]) -> None:
         self.n_iter_ = result.n_iter

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -19,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state, valida
 from leaven._base import TransductionMixin
 from leaven._compat import Interval, StrOptions, num_samples
 from leaven._labels import UNLABELED, class_prior
+from leaven._progress import progress_bar
 from leaven._threads import one_thread_if_small
 from leaven.model_selection._safe_candidates import (
     SEMI_SUPERVISED,
@@ -324,10 +323,10 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
         """Estimate the candidates, the cheap ones first; give them in order of preference."""
         found: dict[str, Outcome] = {}
         order = sorted(candidates, key=lambda candidate: candidate.cost)
-        with _progress_bar(self.progress, len(order)) as advance:
+        with progress_bar("SafeClassifier", len(order), show=self.progress) as move:
             for candidate in order:
                 found[candidate.name] = self._try(candidate, data, folds, started, found)
-                advance(candidate.name)
+                move(name=candidate.name)
                 if self.verbose:
                     _log(found[candidate.name])
         return [found[candidate.name] for candidate in candidates]
@@ -513,20 +512,6 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-@contextmanager
-def _progress_bar(wanted: bool, total: int) -> Iterator[Callable[[str], None]]:
-    """Give a function to be called after each candidate."""
-    if not wanted:
-        yield lambda name: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("SafeClassifier", total=total)
-        yield lambda name: bar.update(task, advance=1, description=name)
 
 
 def _log(outcome: Outcome) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from leaven._optional import import_optional
+from leaven._progress import progress_bar
 
 LOGGER = logging.getLogger("leaven")
 
@@ -45,23 +46,11 @@ def reporting(
 
     It takes a line as :mod:`logging` does, logs it if ``verbose``, and moves the bar on.
     """
-    bar = None
-    if progress:
-        from rich.console import Console
-        from rich.progress import Progress
+    with progress_bar(name, total, show=progress) as move:
 
-        bar = Progress(console=Console(stderr=True), transient=True)
-        task = bar.add_task(name, total=total)
-        bar.start()
+        def report(line: str, *values: Any) -> None:
+            if verbose:
+                LOGGER.info(f"%s: {line}", name, *values)
+            move()
 
-    def report(line: str, *values: Any) -> None:
-        if verbose:
-            LOGGER.info(f"%s: {line}", name, *values)
-        if bar is not None:
-            bar.advance(task)
-
-    try:
         yield report
-    finally:
-        if bar is not None:
-            bar.stop()

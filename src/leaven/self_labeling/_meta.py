@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 
 from leaven._base import TransductionMixin
 from leaven._compat import validate_params_of
+from leaven._progress import progress_bar
 
 LOGGER = logging.getLogger("leaven")
 
@@ -76,26 +77,15 @@ class MetaClassifierMixin(TransductionMixin, MetaEstimatorMixin):
 
         It takes how much of ``total`` is done, and the line as :mod:`logging` does.
         """
-        bar = None
-        if self.progress:
-            from rich.console import Console
-            from rich.progress import Progress
+        name = type(self).__name__
+        with progress_bar(name, total, show=self.progress) as move:
 
-            bar = Progress(console=Console(stderr=True), transient=True)
-            task = bar.add_task(type(self).__name__, total=total)
-            bar.start()
+            def report(done: int, line: str, *values: Any) -> None:
+                if self.verbose:
+                    LOGGER.info(f"%s: {line}", name, *values)
+                move(done)
 
-        def report(done: int, line: str, *values: Any) -> None:
-            if self.verbose:
-                LOGGER.info(f"%s: {line}", type(self).__name__, *values)
-            if bar is not None:
-                bar.update(task, completed=done)
-
-        try:
             yield report
-        finally:
-            if bar is not None:
-                bar.stop()
 
     def _wrapped(self) -> list[Any]:
         """The estimators given by the user whose abilities decide what X may be."""
