@@ -82,7 +82,7 @@ def problems(source: str, path: str) -> list[str]:
             continue
         if HEIGHT.get(other, 99) >= HEIGHT[own]:
             found.append(f"{path}:{line}: {own} imports {other}, which is not below it")
-        if own == "solvers" and other not in {"exceptions", "_optional"}:
+        if own == "solvers" and other not in {"exceptions", "_optional", "_threads"}:
             found.append(f"{path}:{line}: leaven.solvers knows nothing of {other}")
     for node in ast.walk(tree):
         if own != "_labels" and isinstance(node, ast.Compare):

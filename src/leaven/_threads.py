@@ -11,6 +11,11 @@ SMALL = 5_000
 """Up to so many rows the matrices of one fit are too small to be shared between threads."""
 
 
+def one_thread() -> AbstractContextManager[Any]:
+    """Hold BLAS and OpenMP to one thread, for loops of small or thin products."""
+    return threadpool_limits(limits=1)
+
+
 def one_thread_if_small(n_rows: int) -> AbstractContextManager[Any]:
     """Hold BLAS and OpenMP to one thread for many fits on few rows.
 
@@ -25,4 +30,4 @@ def one_thread_if_small(n_rows: int) -> AbstractContextManager[Any]:
     -------
     context manager
     """
-    return threadpool_limits(limits=1) if n_rows <= SMALL else nullcontext()
+    return one_thread() if n_rows <= SMALL else nullcontext()

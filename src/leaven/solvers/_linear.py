@@ -21,6 +21,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
 from leaven._optional import import_optional, is_installed
+from leaven._threads import one_thread
 
 METHODS = ("auto", "direct", "cg", "amg", "propagation")
 
@@ -161,7 +162,11 @@ def _krylov(
     may_switch = method == "auto" and is_installed("pyamg")
     too_slow = method == "amg"
     if not too_slow:
-        n_iter, too_slow = _block_conjugate_gradients(S, C, x, tol, max_iter, give_up=may_switch)
+        # Products of ten columns are too thin for two threads, which would wait for each other.
+        with one_thread():
+            n_iter, too_slow = _block_conjugate_gradients(
+                S, C, x, tol, max_iter, give_up=may_switch
+            )
     if not too_slow and n_iter < max_iter:
         # Rounding may have left a block a little short, or without independent columns.
         n_iter += _conjugate_gradients(S, C, x, tol, max_iter - n_iter)
