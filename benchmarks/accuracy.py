@@ -163,7 +163,7 @@ def report(frame):
     lines.append(f"- degenerate (all one class) answers of ours: {len(stuck)}")
     if len(stuck):
         counts = stuck.groupby(["method", "labels"]).size()
-        lines.append(counts.to_string())
+        lines.append(f"\n```text\n{counts.to_string()}\n```")
     return "\n".join(lines)
 
 
