@@ -15,7 +15,16 @@ PACKAGE = Path(__file__).parents[1] / "src" / "leaven"
 # From the bottom up. Packages of one layer do not import each other, but for the first layer,
 # whose modules are one small foundation.
 LAYERS = [
-    {"_labels", "_base", "_compat", "_optional", "_progress", "_threads", "exceptions"},
+    {
+        "_labels",
+        "_base",
+        "_compat",
+        "_distinct",
+        "_optional",
+        "_progress",
+        "_threads",
+        "exceptions",
+    },
     {"solvers"},
     {"graph", "datasets"},
     {"graph_based", "generative", "low_density", "self_labeling", "representation", "text"},

@@ -16,10 +16,10 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from leaven._distinct import distinct_rows
 from leaven.tables import TableError, TablePreparer
 from leaven.tables import _prepare as prepare_module
 from leaven.tables._columns import LevelColumns, NumberColumns, TextColumn
-from leaven.tables._distinct import distinct_rows
 from leaven.tables._kinds import ColumnKind
 from leaven.tables._weights import (
     block_weights,
@@ -305,7 +305,7 @@ def test_distinct_rows_against_numpy(Z: np.ndarray, dense: bool) -> None:
 
 
 def test_rows_with_the_same_hash_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    from leaven.tables import _distinct
+    from leaven import _distinct
 
     monkeypatch.setattr(_distinct, "_row_hashes", lambda Z: np.zeros(Z.shape[0], dtype=np.uint64))
     Z = np.array([[1], [2], [1], [2]], dtype=np.float32)

@@ -69,8 +69,7 @@ class TransductiveSVC(TransductionMixin, BaseEstimator):
         Cost :math:`C^*` of an unlabeled row. Costs add up over rows: with many unlabeled rows
         for each labeled one a value near ``C * n_labeled / n_unlabeled`` is the better start.
         "annealing" needs it most. In the first, warm stages the unlabeled rows have no label
-        yet, and if they outweigh the labels the machine forgets these: on the wine data with
-        two labels a class its accuracy was 47% with 1.0 and 94% with 0.1.
+        yet, and if they outweigh the labels the machine forgets these.
     positive_fraction : float, array-like of shape (n_classes,), dict or None, default=None
         The fraction of the unlabeled rows in ``classes_[1]``, between 0 and 1; or one fraction
         a class, which sum to one, in the order of ``classes_`` or by name. None takes the

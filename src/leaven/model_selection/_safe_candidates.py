@@ -19,6 +19,7 @@ from sklearn.preprocessing import MaxAbsScaler, Normalizer, StandardScaler
 from sklearn.svm import LinearSVC
 
 from leaven._base import TransductionMixin
+from leaven._distinct import distinct_rows
 from leaven._labels import UNLABELED
 from leaven.generative import (
     SemiSupervisedBernoulliNB,
@@ -367,15 +368,8 @@ def merge_copies(X: Any, codes: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDA
     (array([0, 1, 3]), array([0, 1, 0, 2]))
     """
     own = np.arange(len(codes))
-    first: dict[bytes, int] = {}
-    for row in np.flatnonzero(codes == UNLABELED).tolist():
-        own[row] = first.setdefault(_bytes_of(X, row), row)
+    free = np.flatnonzero(codes == UNLABELED)
+    first, copy_of = distinct_rows(X[free])
+    own[free] = free[first][copy_of]
     kept, node = np.unique(own, return_inverse=True)
     return kept, node
-
-
-def _bytes_of(X: Any, row: int) -> bytes:
-    if not sparse.issparse(X):
-        return bytes((X[row] + 0.0).tobytes())  # -0.0 + 0.0 is 0.0
-    part = slice(X.indptr[row], X.indptr[row + 1])
-    return bytes(X.indices[part].tobytes() + X.data[part].tobytes())

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from leaven._distinct import distinct_rows
 from leaven.active import margin
 from leaven.active._batch import choose_batch
 from leaven.active._density import mean_similarity
-from leaven.tables._distinct import distinct_rows
 
 if TYPE_CHECKING:
     from leaven.model_selection import SafeReport

@@ -13,7 +13,7 @@ _CHUNK = 1 << 16
 
 
 def distinct_rows(Z: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Find the distinct rows of a float32 matrix.
+    """Find the distinct rows of a matrix.
 
     Rows are compared by a 64-bit hash and then, so that a collision does no harm, cell by
     cell with the first row of that hash: linear in the number of rows, where sorting whole
@@ -21,7 +21,7 @@ def distinct_rows(Z: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
     Parameters
     ----------
-    Z : float32 array or CSR matrix of shape (n_samples, n_features)
+    Z : float array or CSR matrix of shape (n_samples, n_features)
 
     Returns
     -------
@@ -33,7 +33,7 @@ def distinct_rows(Z: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     Examples
     --------
     >>> import numpy as np
-    >>> from leaven.tables._distinct import distinct_rows
+    >>> from leaven._distinct import distinct_rows
     >>> distinct_rows(np.array([[1, 2], [3, 4], [1, 2]], dtype=np.float32))
     (array([0, 1]), array([0, 1, 0]))
     """
@@ -63,6 +63,8 @@ def _row_hashes(Z: Any) -> NDArray[np.uint64]:
 
 def _bits(values: NDArray[Any]) -> NDArray[np.uint64]:
     # Adding zero turns -0.0 into 0.0, which is equal but has other bits.
+    if values.dtype == np.float64:
+        return (np.ascontiguousarray(values) + 0.0).view(np.uint64)
     plain = np.ascontiguousarray(values, dtype=np.float32) + np.float32(0.0)
     return plain.view(np.uint32).astype(np.uint64)
 
