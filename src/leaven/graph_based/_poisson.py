@@ -9,13 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.special import softmax
 
 from leaven._base import normalize_rows
 from leaven._compat import HasMethods, Interval, StrOptions
-from leaven._labels import UNLABELED, one_hot
+from leaven._labels import UNLABELED, class_prior, one_hot
 from leaven.exceptions import ConvergenceWarning
 from leaven.graph import Graph
 from leaven.graph_based._base import GraphClassifier
+from leaven.graph_based._class_shift import balancing_shifts
 from leaven.solvers import Solution, solve_spd
 
 
@@ -77,15 +79,22 @@ class PoissonClassifier(GraphClassifier):
     .. math:: L u = \sum_{j \in \text{labeled}} (y_j - \bar y)\, \delta_j ,
               \qquad \sum_i d_i u_i = 0 ,
 
-    and gives row i the class of the largest ``s_c u_ic``. Given labels are kept.
+    and gives row i the class of the largest ``u_ic``. The equation determines ``u`` up to a
+    constant for each class only, and the mean of the second line is moved far by a few nodes
+    that hang by a thread; so with a ``prior`` constants ``b`` are chosen such that
+
+    .. math:: p_{ic} \propto \exp((u_{ic} - b_c) / m) ,
+              \qquad \frac1n \sum_i p_{ic} = q_c ,
+
+    for the class proportions ``q`` and the spread ``m`` of ``u`` over the unlabeled rows, and
+    the class of the largest ``p_ic`` is given. Given labels are kept.
 
     Parameters
     ----------
     graph : graph builder, default=None
         None stands for ``KNNGraph()``.
     prior : {"labeled", "uniform"}, dict or array, default="labeled"
-        The class proportions that the factors ``s_c`` bring the positive parts of ``u`` to;
-        None is ``s_c = 1``.
+        The class proportions ``q``. None leaves ``u`` as the equations above have it.
     tol : float, default=1e-6
     max_iter : int, default=10,000
 
@@ -93,8 +102,14 @@ class PoissonClassifier(GraphClassifier):
     ----------
     scores_ : ndarray of shape (n_samples, n_classes)
         The solution u. Its rows sum to zero.
+    class_shifts_ : ndarray of shape (n_classes,)
+        The constants b; zeros without a prior.
+    score_scale_ : float
+        The spread m: the mean distance from the median of each class, in which the largest 5%
+        count as the largest of the others.
     label_distributions_ : ndarray of shape (n_samples, n_classes)
-        The positive parts of ``s_c u_ic``, each row divided by its sum.
+        The probabilities p; without a prior the positive parts of ``u``, each row divided by
+        its sum.
     transduction_ : ndarray of shape (n_samples,)
     n_iter_, converged_, n_unreached_
         As in :class:`HarmonicClassifier`.
@@ -103,6 +118,9 @@ class PoissonClassifier(GraphClassifier):
     -----
     The mean label is taken over each component of the graph, since sources must cancel
     there. A component in which all labels are of one class gets that class.
+
+    The paper multiplies ``u_ic`` by factors for the class proportions. With two classes, where
+    ``u_i1 = -u_i2``, no factor changes which is larger; a constant does.
 
     References
     ----------
@@ -147,8 +165,10 @@ class PoissonClassifier(GraphClassifier):
         mean = _component_means(Y, given, graph.components())
         sources = np.where(given[:, None], Y - mean, 0.0)
         u, solution = solve_poisson(graph, sources, tol=self.tol, max_iter=int(self.max_iter))
-        # Where the labels of a component are all alike there is no source: its class is known.
-        u = np.where((mean == 1.0).any(axis=1, keepdims=True), mean, u)
+        # Where the labels of a component are all alike there is no source, but its class is
+        # known: a value that no shift within the range of u can turn.
+        decided = (mean == 1.0).any(axis=1)
+        u[decided] = 4.0 * (np.abs(u).max() or 1.0) * (mean[decided] - 1.0 / len(self.classes_))
         self._fill_unreached(u, codes, reached)
         self.n_iter_, self.converged_ = max(solution.n_iter, 1), solution.converged
         if not solution.converged:
@@ -158,9 +178,26 @@ class PoissonClassifier(GraphClassifier):
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        dtype = graph.adjacency.dtype
-        self._store_scores(u.astype(dtype, copy=False), codes, self.prior, reached=reached)
+        u = u.astype(graph.adjacency.dtype, copy=False)
+        self._balance(u, codes, reached & ~decided & ~given)
+        self._store_scores(u, codes, reached=reached)
         return self
+
+    def _balance(
+        self, u: NDArray[Any], codes: NDArray[np.intp], counted: NDArray[np.bool_]
+    ) -> None:
+        """Set the shifts; rows that are given or decided say nothing about the constants."""
+        self.class_shifts_, self.score_scale_ = np.zeros(u.shape[1]), 1.0
+        if self.prior is None or not counted.any():
+            return
+        proportions = class_prior(self.prior, codes, self.classes_)
+        self.class_shifts_, self.score_scale_ = balancing_shifts(u[counted], proportions)
+
+    def _distributions(self, scores: NDArray[Any]) -> NDArray[Any]:
+        if self.prior is None:
+            return super()._distributions(scores)
+        z = (scores - self.class_shifts_) / self.score_scale_
+        return softmax(z, axis=1).astype(scores.dtype, copy=False)
 
     def _nonnegative(self, scores: NDArray[Any]) -> NDArray[Any]:
         # Rows of u sum to zero, so the largest entry is positive and survives.

@@ -1,0 +1,85 @@
+"""Class shares by a constant for each class: for scores that are known up to constants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
+
+
+def class_shifts(scores: NDArray[Any], prior: NDArray[Any]) -> NDArray[np.float64]:
+    r"""Find constants after whose subtraction the classes have their expected shares.
+
+    The share of a class is the mean of its softmax, and the constants minimize the convex
+
+    .. math:: \frac1n \sum_i \log \sum_c \exp(s_{ic} - b_c) + \sum_c q_c b_c ,
+
+    whose gradient is the difference of the expected and the actual shares. Because shares are
+    soft, a gap between two clusters is not filled up to meet them: two tight clusters of 10
+    and 90 rows remain two under the prior (1/2, 1/2).
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_samples, n_classes)
+        In units in which a difference of one is worth a factor of e.
+    prior : ndarray of shape (n_classes,)
+        The expected share q of each class.
+
+    Returns
+    -------
+    ndarray of shape (n_classes,)
+        The constants b; infinite for a class whose share is zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.graph_based._class_shift import class_shifts
+    >>> b = class_shifts(np.array([[0.0, 3.0], [0.0, 5.0]]), np.array([0.5, 0.5]))
+    >>> float(np.round(b[1] - b[0], 6))
+    4.0
+    """
+    wanted = prior > 0
+    b = np.full(len(prior), np.inf)
+    q = prior[wanted] / prior[wanted].sum()
+    z = np.asarray(scores[:, wanted], dtype=np.float64)
+
+    def value(shift: NDArray[Any]) -> tuple[float, NDArray[Any]]:
+        logs = log_softmax(z - shift, axis=1)
+        # log Σ exp(z_c - b_c) of a row is z_c - b_c less the log of its share, for every c.
+        total = (z[:, 0] - shift[0] - logs[:, 0]).mean() + q @ shift
+        return float(total), q - np.exp(logs).mean(axis=0)
+
+    def curvature(shift: NDArray[Any]) -> NDArray[Any]:
+        shares = softmax(z - shift, axis=1)
+        return np.asarray(np.diag(shares.mean(axis=0)) - shares.T @ shares / len(z))
+
+    # A few rows may be far away, as a cluster that hangs by a thread is; quantiles do not mind.
+    start = np.array([np.quantile(z[:, c], 1.0 - q[c]) for c in range(len(q))])
+    found = minimize(value, start, jac=True, hess=curvature, method="trust-exact", tol=1e-9)
+    b[wanted] = found.x
+    return b
+
+
+def balancing_shifts(
+    scores: NDArray[Any], prior: NDArray[Any]
+) -> tuple[NDArray[np.float64], float]:
+    """Find the constants for scores in any unit; return them and the spread of the scores.
+
+    The unit of :func:`class_shifts` is the mean distance from the median of each column, in
+    which the largest 5% count as the largest of the others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.graph_based._class_shift import balancing_shifts
+    >>> f = np.array([0.5, 0.7, 0.8, 0.9])
+    >>> b, spread = balancing_shifts(np.column_stack([-f, f]), np.array([0.5, 0.5]))
+    >>> np.column_stack([-f, f] - b[:, None]).argmax(axis=1), round(spread, 4)
+    (array([0, 0, 1, 1]), 0.1212)
+    """
+    distance = np.abs(scores - np.median(scores, axis=0))
+    spread = float(np.minimum(distance, np.quantile(distance, 0.95)).mean()) or 1.0
+    return spread * class_shifts(scores / spread, prior), spread
