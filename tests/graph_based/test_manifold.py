@@ -201,3 +201,28 @@ def test_bad_parameters(params):
 )
 def test_sklearn_contract(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("cls", [LaplacianRLSClassifier, LaplacianSVC])
+def test_a_prior_moves_the_intercepts_alone(cls):
+    rows, truth = make_moons(200, noise=0.1, random_state=0)
+    y = np.full(200, -1)
+    y[[np.flatnonzero(truth == c)[0] for c in (0, 1)]] = 0, 1
+    plain, halves = cls().fit(rows, y), cls(prior=[0.5, 0.5]).fit(rows, y)
+    moved = plain.decision_function(rows) - halves.decision_function(rows)
+    assert_allclose(moved, (plain.intercept_ - halves.intercept_)[0], atol=1e-9)
+    share = {p: (cls(prior=[1 - p, p]).fit(rows, y).transduction_ == 1).mean() for p in (0.2, 0.8)}
+    assert share[0.2] < (halves.transduction_ == 1).mean() < share[0.8]
+    with pytest.raises(ValueError, match="proportion 0"):
+        cls(prior=[1.0, 0.0]).fit(rows, y)
+
+
+def test_a_prior_keeps_one_class_of_several_from_taking_all():
+    digits, truth = load_digits(n_class=4, return_X_y=True)
+    # A function that is nearly flat: one label a class and no weight on the feature space.
+    y = np.full(len(truth), -1)
+    for c in range(4):
+        y[np.flatnonzero(truth == c)[0]] = c
+    model = LaplacianRLSClassifier(gamma_a=1e-9, prior="uniform").fit(digits, y)
+    assert_array_equal(model.predict(digits)[y < 0], model.transduction_[y < 0])
+    assert (np.bincount(model.transduction_) > 100).all()

@@ -16,9 +16,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from leaven._base import TransductionMixin
 from leaven._compat import HasMethods, Interval, StrOptions
-from leaven._labels import UNLABELED
+from leaven._labels import UNLABELED, class_prior
 from leaven.exceptions import ConvergenceWarning
 from leaven.graph import KNNGraph
+from leaven.graph_based._class_shift import balancing_shifts
 from leaven.graph_based._deformed_kernel import KERNELS, BaseKernel, deform, scale_gamma
 
 
@@ -90,6 +91,7 @@ class _ManifoldClassifier(TransductionMixin, BaseEstimator):
         "degree": [Interval(Integral, 1, None, closed="left")],
         "coef0": [Real],
         "graph": [HasMethods(["fit"]), None],
+        "prior": [StrOptions({"labeled", "uniform"}), "array-like", dict, None],
         "approximation": [StrOptions({"auto", "exact", "nystroem"})],
         "n_landmarks": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
@@ -102,6 +104,7 @@ class _ManifoldClassifier(TransductionMixin, BaseEstimator):
     degree: int
     coef0: float
     graph: Any
+    prior: Any
     approximation: str
     n_landmarks: int
     random_state: Any
@@ -149,8 +152,25 @@ class _ManifoldClassifier(TransductionMixin, BaseEstimator):
         self.dual_coef_ = beta
         self._coefficients = self._deformation.expansion @ beta
         values = self._deformation.values(None, self._coefficients) + self.intercept_
+        if self.prior is not None and (codes == UNLABELED).any():
+            shift = self._balancing_shift(values[codes == UNLABELED], codes)
+            self.intercept_ = self.intercept_ - shift
+            values = values - shift
         self._store_transduction(_probabilities(values), codes)
         return self
+
+    def _balancing_shift(self, values: NDArray[Any], codes: NDArray[np.intp]) -> NDArray[Any]:
+        """What to take from the functions so that the unlabeled rows have the class shares."""
+        shares = class_prior(self.prior, codes, self.classes_)
+        if (shares == 0).any():
+            raise ValueError(
+                "prior gives a class the proportion 0, but that class has labeled rows: give "
+                "every class a positive proportion."
+            )
+        if values.shape[1] > 1:
+            return balancing_shifts(values, shares)[0]
+        b, _ = balancing_shifts(np.hstack([-values, values]), shares)
+        return np.array([(b[1] - b[0]) / 2])
 
     def _laplacian(self, X: Any, codes: NDArray[np.intp]) -> Any:
         if self.graph is None and self.kernel == "precomputed":
@@ -244,6 +264,10 @@ class LaplacianRLSClassifier(_ManifoldClassifier):
         Of the polynomial kernel.
     graph : graph builder, default=None
         None stands for ``KNNGraph()``.
+    prior : {"labeled", "uniform"}, dict or array of shape (n_classes,), default=None
+        The expected class proportions, which the intercepts are then moved to meet among the
+        unlabeled rows. With one or two labels a class the functions are nearly flat, and
+        without it one class may take all rows.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
         Exact needs the kernel of all pairs of rows. Beyond 5,000 rows ``"auto"`` represents
         them by ``n_landmarks`` rows, all labeled ones among them; a linear kernel works on
@@ -260,7 +284,7 @@ class LaplacianRLSClassifier(_ManifoldClassifier):
     dual_coef_ : ndarray of shape (n_labeled, n_problems)
         Coefficients of the deformed kernel at the labeled rows.
     intercept_ : ndarray of shape (n_problems,)
-        Zero.
+        Zero, unless a prior moves them.
     label_distributions_ : ndarray of shape (n_samples, n_classes)
     transduction_ : ndarray of shape (n_samples,)
 
@@ -293,6 +317,7 @@ class LaplacianRLSClassifier(_ManifoldClassifier):
         degree: int = 3,
         coef0: float = 1.0,
         graph: Any = None,
+        prior: Any = None,
         approximation: str = "auto",
         n_landmarks: int = 1000,
         random_state: Any = 0,
@@ -304,6 +329,7 @@ class LaplacianRLSClassifier(_ManifoldClassifier):
         self.degree = degree
         self.coef0 = coef0
         self.graph = graph
+        self.prior = prior
         self.approximation = approximation
         self.n_landmarks = n_landmarks
         self.random_state = random_state
@@ -341,6 +367,7 @@ class LaplacianSVC(_ManifoldClassifier):
     degree : int, default=3
     coef0 : float, default=1.0
     graph : graph builder, default=None
+    prior : {"labeled", "uniform"}, dict or array of shape (n_classes,), default=None
     approximation : {"auto", "exact", "nystroem"}, default="auto"
     n_landmarks : int, default=1000
     random_state : int, RandomState instance or None, default=0
@@ -400,6 +427,7 @@ class LaplacianSVC(_ManifoldClassifier):
         degree: int = 3,
         coef0: float = 1.0,
         graph: Any = None,
+        prior: Any = None,
         approximation: str = "auto",
         n_landmarks: int = 1000,
         random_state: Any = 0,
@@ -414,6 +442,7 @@ class LaplacianSVC(_ManifoldClassifier):
         self.degree = degree
         self.coef0 = coef0
         self.graph = graph
+        self.prior = prior
         self.approximation = approximation
         self.n_landmarks = n_landmarks
         self.random_state = random_state
