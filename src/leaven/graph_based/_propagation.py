@@ -243,8 +243,10 @@ class SoftLabelPropagationClassifier(_PropagationClassifier):
     graph : graph builder, default=None
     alpha : float in [0, 1), default=0.9
         How much smoothness counts against the given labels.
-    epsilon : float, default=1e-6
-        Pulls all scores a little to zero, for stability.
+    epsilon : float, default=0.01
+        Pulls all scores to zero; to be seen beside the summed weights of a node, which are about
+        one half in the default graph. Without it, or with next to none, the scores of few
+        labels are nearly constant over the graph and one class may take all rows.
     prior : {"labeled", "uniform"}, dict or array, default=None
     method : {"auto", "closed", "iterate"}, default="auto"
     keep_labels : bool, default=True
@@ -284,7 +286,7 @@ class SoftLabelPropagationClassifier(_PropagationClassifier):
         graph: Any = None,
         *,
         alpha: float = 0.9,
-        epsilon: float = 1e-6,
+        epsilon: float = 0.01,
         prior: Any = None,
         method: str = "auto",
         keep_labels: bool = True,
