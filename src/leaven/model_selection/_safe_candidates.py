@@ -104,10 +104,11 @@ def _graph(facts: Facts) -> Any:
 
 
 def _self_training(facts: Facts) -> Any:
-    # About ten rounds, in which every class grows: with few labels a threshold lets one class
-    # take all.
-    k_best = math.ceil(facts.n_unlabeled / (10 * facts.n_classes))
-    base = LogisticRegression(max_iter=1_000)
+    # About five rounds, in which every class grows: with few labels a threshold lets one class
+    # take all. Ten rounds take twice the time and are no better. Each starts where the last
+    # one ended.
+    k_best = math.ceil(facts.n_unlabeled / (5 * facts.n_classes))
+    base = LogisticRegression(max_iter=1_000, warm_start=True)
     return SelfTrainingClassifier(base, k_best=max(k_best, 1), per_class=True)
 
 
