@@ -15,13 +15,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from leaven.exceptions import LeavenWarning, UnreachedWarning
 from leaven.graph import GivenGraph, Graph, GridGraph, KNNGraph
-from leaven.graph_based._cuts import Network, label_distances, minimum_cuts
+from leaven.graph_based import _cuts
+from leaven.graph_based._cuts import label_distances, minimum_cuts
 from leaven.graph_based._mincut import (
     CutProblem,
     MinCutClassifier,
     RandomizedMinCutClassifier,
     _edge_numbers,
 )
+from leaven.graph_based._network import Network
 
 SIDES = ["source", "sink", "balanced"]
 KNOWN = {"check_classifiers_classes": "-1 marks an unlabeled row, not a class"}
@@ -439,12 +441,60 @@ def test_merging_what_noise_cannot_change_changes_nothing(noise, n_classes):
     if noise < 0.1:
         assert merged[0].n_groups < plain[0].n_groups / 2
     edge = _edge_numbers(part.W)
-    for _ in range(10):
-        factor = 1 + noise * rng.uniform(-1, 1, edge.max() + 1)
-        weights = part.W.data * factor[edge]
+    for trial in range(10):
+        size = edge.max() + 1
+        # The worst noise there is separates most.
+        u = rng.uniform(-1, 1, size) if trial % 2 else rng.choice([-1, 1], size)
+        weights = part.W.data * (1 + noise * u)[edge]
         expected, _ = part.claims(plain, weights)
         found, _ = part.claims(merged, weights)
         assert_array_equal(found, expected)
+
+
+@settings(max_examples=40, deadline=None)
+@given(problems(n_free=9), st.sampled_from([0.0, 0.02, 0.2, 0.7]), st.integers(0, 99))
+def test_no_noisy_minimum_cut_separates_what_is_merged(problem, noise, seed):
+    W, y = problem
+    if noise == 0:
+        W = np.round(W * 64)  # ties must be exact
+    part = CutProblem(sparse.csr_array(W), y, 2, "source")
+    group = next(iter(part.networks(noise))).group
+    rng = np.random.default_rng(seed)
+    for _ in range(5):
+        u = np.triu(rng.choice([-1.0, 1.0], size=W.shape), 1)
+        labelings, cut = all_labelings(W * (1 + noise * (u + u.T)), y, 2)
+        minimal = labelings[cut <= cut.min() * (1 + 1e-15)][:, part.order]
+        first = np.unique(group, return_index=True)[1][group]
+        assert_array_equal(minimal, minimal[:, first])
+
+
+def test_the_worst_noise_is_exactly_enough():
+    # At noise 0.1 an edge of 1.2 can become the weakest beside one of 1, and one of 1.3 not.
+    # The last chain is always cut in the middle, with a node at either side to be merged.
+    for weights, n_groups in [([1.0, 1.2], 3), ([1.0, 1.3], 2), ([2.0, 1.0, 3.0], 2)]:
+        n = len(weights) + 1
+        for y in (ends(n), ends(n)[::-1]):
+            part = CutProblem(chain(n, weights).adjacency, y, 2, "source")
+            assert next(iter(part.networks(0.1))).n_groups == n_groups
+
+
+def test_growing_without_end_merges_nothing(monkeypatch):
+    monkeypatch.setattr(_cuts, "_GROWTHS", 1)
+    W = chain(12, np.linspace(1.0, 1.1, 11)).adjacency
+    part = CutProblem(W, ends(12), 2, "source")
+    assert next(iter(part.networks(0.02))).n_groups == 12
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_labels_are_the_best_scores(n_classes):
+    rng = np.random.default_rng(n_classes)
+    X, codes = rng.normal(size=(80, 2)), np.full(80, -1)
+    codes[: 3 * n_classes] = np.arange(3 * n_classes) % n_classes
+    part = CutProblem(KNNGraph(6).build(X).adjacency, codes, n_classes, "source")
+    for share in (0.0, 0.2, 0.6):
+        claims = rng.random((80, len(part.sources))) < share
+        claims[~part.free] = part.codes[~part.free][:, None] == part.sources
+        assert_array_equal(part.labels(claims), part.scores(claims)[0].argmax(axis=1))
 
 
 def test_both_directions_of_an_edge_have_the_same_number():

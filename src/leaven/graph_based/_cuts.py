@@ -23,110 +23,8 @@ SIDES = ("source", "sink", "balanced")
 _LARGEST = 2**30 - 1
 """Largest integer capacity. Flow can turn around on an arc, so that twice this must fit."""
 
-
-@dataclass(frozen=True)
-class Network:
-    """A graph whose nodes are merged into groups, two of which are the terminals.
-
-    Arcs are kept by their position among the weights of the graph, so that the same network
-    can be filled with other weights.
-
-    Parameters
-    ----------
-    group : ndarray of shape (n_nodes,)
-        The group of each node of the graph.
-    source, sink : int
-        The groups that are the terminals.
-    indptr, indices : ndarray
-        The arcs between groups, in CSR form.
-    position : ndarray
-        Where the weights of the arcs stand in ``W.data``, arc by arc.
-    start : ndarray
-        Where in ``position`` each arc begins.
-    """
-
-    group: NDArray[Any]
-    source: int
-    sink: int
-    indptr: NDArray[Any]
-    indices: NDArray[Any]
-    position: NDArray[Any]
-    start: NDArray[Any]
-
-    @property
-    def n_groups(self) -> int:
-        """Number of groups, the terminals among them."""
-        return len(self.indptr) - 1
-
-    @classmethod
-    def of_labels(
-        cls, W: sparse.csr_array, source: NDArray[np.bool_], sink: NDArray[np.bool_]
-    ) -> Network:
-        """Merge the labeled nodes into two terminals, in place of edges of infinite weight.
-
-        Edges between labeled nodes are left out: no choice of labels changes them. Labeled
-        nodes should come last in ``W``; other orders only take longer.
-        """
-        n_free = len(source) - int(source.sum()) - int(sink.sum())
-        group = np.empty(len(source), dtype=np.int64)
-        group[~source & ~sink] = np.arange(n_free)
-        group[source], group[sink] = n_free, n_free + 1
-        tail, head = np.repeat(group, np.diff(W.indptr)), group[W.indices]
-        keep = np.flatnonzero((tail != head) & ((tail < n_free) | (head < n_free)))
-        return cls._of_arcs(group, n_free + 2, n_free, n_free + 1, tail[keep], head[keep], keep)
-
-    @classmethod
-    def _of_arcs(
-        cls,
-        group: NDArray[Any],
-        n_groups: int,
-        source: int,
-        sink: int,
-        tail: NDArray[Any],
-        head: NDArray[Any],
-        position: NDArray[Any],
-    ) -> Network:
-        key = tail * n_groups + head
-        order = np.argsort(key, kind="stable")  # quick if nearly sorted
-        key = key[order]
-        start = np.flatnonzero(np.diff(key, prepend=-1))
-        row, col = np.divmod(key[start], n_groups)
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=n_groups))])
-        return cls(
-            group,
-            source,
-            sink,
-            indptr.astype(np.int32),
-            col.astype(np.int32),
-            position[order],
-            start,
-        )
-
-    def capacities(self, weights: NDArray[Any]) -> sparse.csr_array:
-        """Return the matrix of capacities between the groups."""
-        sums = np.asarray(weights, dtype=np.float64)[self.position]
-        if len(self.start) < len(sums):
-            sums = np.add.reduceat(sums, self.start)
-        return sparse.csr_array(
-            (sums, self.indices, self.indptr), shape=(self.n_groups, self.n_groups)
-        )
-
-    def merged(self, group: NDArray[Any], n_groups: int) -> Network:
-        """Merge the groups further: ``group`` gives the new group of each old one."""
-        group = group.astype(np.int64)
-        count = np.diff(self.start, append=len(self.position))
-        tail = np.repeat(np.repeat(group, np.diff(self.indptr)), count)
-        head = np.repeat(group[self.indices], count)
-        apart = np.flatnonzero(tail != head)
-        return self._of_arcs(
-            group[self.group],
-            n_groups,
-            int(group[self.source]),
-            int(group[self.sink]),
-            tail[apart],
-            head[apart],
-            self.position[apart],
-        )
+_GROWTHS = 6
+"""Most maximum flows to find what noise cannot change. Each costs as much as a noisy cut."""
 
 
 def neighbors_together(W: sparse.csr_array, codes: NDArray[np.intp]) -> NDArray[Any]:
@@ -276,6 +174,7 @@ def steady_groups(
     Parameters
     ----------
     capacities : csr_array of shape (n_nodes, n_nodes)
+        Symmetric.
     source, sink : int
     noise : float in [0, 1]
         Each capacity may become ``(1 ± noise)`` times as large.
@@ -287,21 +186,68 @@ def steady_groups(
 
     Notes
     -----
-    ``1 - noise`` times a flow of the plain network fits into any noisy one. What a noisy
-    cut can take more than that flow is at most ``(1 + noise) c - (1 - noise) v``, where
-    ``c`` is the plain cut and ``v`` the plain flow; they differ by the gap of rounding.
+    What no noisy cut takes from the sink is merged with it, and the like for the source; see
+    ``_farthest_side``. All noisy minimum cuts of the network are noisy minimum cuts of the
+    merged one, and the other way around.
     """
-    R = sparse.csr_array(capacities, dtype=np.float64, copy=True)
-    source, sink, bound = _from_the_narrow_end(R, source, sink)
-    if bound == 0 or noise >= 1:
-        return np.arange(R.shape[0]), R.shape[0]
-    total = R.data.copy()
-    R, usable, gap = _push(R, source, sink, bound)
-    value = float(total[_crossing(R, _reached(_subgraph(R, usable), source))].sum())
-    slack = 2 * noise * value + (1 - noise) * gap
-    # A little more than the slack, against rounding in its computation.
-    n_groups, group = _strong_components(R, (1 - noise) * R.data > slack * (1 + 1e-9))
-    return group, n_groups
+    group = np.arange(capacities.shape[0])
+    noise *= 1 + 1e-9  # against rounding, where the noise is put on the weights
+    if noise >= 1:
+        return group, len(group)
+    W = sparse.csr_array(capacities, dtype=np.float64)
+    # The two terminals change their roles: a cut of the one is a cut of the other.
+    for _ in range(2):
+        side = _farthest_side(W, source, sink, noise)
+        W, merged = _merge(W, ~side, sink)
+        group, source, sink = merged[group], int(merged[sink]), int(merged[source])
+    return group, W.shape[0]
+
+
+def _farthest_side(W: sparse.csr_array, source: int, sink: int, noise: float) -> NDArray[np.bool_]:
+    """Return a set that holds the source side of every noisy minimum cut.
+
+    A set ``A`` with the source does so if all larger sets are dearer under the noise that is
+    worst for it: ``u = (1 + noise) w`` on the edges that leave ``A`` and ``l = (1 - noise) w``
+    elsewhere. For let ``X`` be the source side of a cut, ``P`` its part in ``A``, ``Q`` the
+    rest, not empty, and ``Z`` what is in neither ``A`` nor ``X``. The union of ``A`` and ``Q``
+    is dearer than ``A``, so that ``l(Q, Z) > u(Q, A) >= u(Q, P)``. To take ``Q`` away from
+    ``X`` saves at least ``l(Q, Z)`` and costs at most ``u(Q, P)``, whatever the noise: ``X``
+    is no minimum cut.
+
+    ``A`` starts with the source alone and grows to the largest set that is as cheap, until
+    there is none. Little noise takes one to three steps. After too many, all but the sink is
+    returned, which is always true.
+    """
+    group = np.arange(W.shape[0])
+    for _ in range(_GROWTHS):
+        at_source = W.indices == source
+        at_source[W.indptr[source] : W.indptr[source + 1]] = True
+        data = W.data * np.where(at_source, 1 + noise, 1 - noise)
+        R, gap = sparse.csr_array((data, W.indices, W.indptr), shape=W.shape), 0.0
+        start, end, bound = _from_the_narrow_end(R, source, sink)
+        if bound > 0:
+            R, _, gap = _push(R, start, end, bound)
+        # A set costs as much more than the flow as its residual arcs have room. The source
+        # has room for the gap, by rounding; an arc with more makes a set that it leaves dearer.
+        arcs = _subgraph(R, R.data > gap * (1 + 1e-9))
+        side = ~_reached(_transpose(arcs) if start == source else arcs, sink)
+        if side.sum() == 1:
+            return group == source
+        W, merged = _merge(W, side, source)
+        group, source, sink = merged[group], int(merged[source]), int(merged[sink])
+    return group != sink
+
+
+def _merge(
+    W: sparse.csr_array, chosen: NDArray[np.bool_], into: int
+) -> tuple[sparse.csr_array, NDArray[Any]]:
+    """Merge the chosen nodes, of which ``into`` is one; return also the new numbers."""
+    stays = ~chosen
+    stays[into] = True
+    group = np.cumsum(stays) - 1
+    group[chosen] = group[into]
+    row = np.repeat(group, np.diff(W.indptr))
+    return _matrix(row, group[W.indices], W.data, int(stays.sum())), group
 
 
 def _push(

@@ -21,13 +21,13 @@ from leaven.exceptions import LeavenWarning
 from leaven.graph_based._base import GraphClassifier
 from leaven.graph_based._cuts import (
     SIDES,
-    Network,
     cut_weight,
     label_distances,
     minimum_cuts,
     neighbors_together,
     steady_groups,
 )
+from leaven.graph_based._network import Network
 
 logger = logging.getLogger("leaven")
 
@@ -141,11 +141,34 @@ class CutProblem:
         open_ = np.flatnonzero(claims.sum(axis=1) != 1)
         scores = claims.astype(np.float64)
         if len(open_):
-            # Claimed by several: these compete. Claimed by none: all classes do.
-            rivals = np.where(claims[open_].any(axis=1, keepdims=True), claims[open_], True)
-            # These nodes have no label, so that all distances are positive.
-            scores[open_] = normalize_rows(np.where(rivals, 1.0 / self.distances[open_], 0.0))
+            scores[open_] = self._settle(claims[open_], open_)
         return scores, len(open_)
+
+    def labels(self, claims: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """Return the class with the best of the scores, for many cuts of one problem."""
+        if self.n_classes == 2:
+            return claims[:, 0].astype(np.intp)
+        n_claims = claims.sum(axis=1)
+        several = np.flatnonzero(n_claims > 1)
+        labels = np.where(n_claims == 0, self._nearest, claims.argmax(axis=1))
+        labels[several] = self._settle(claims[several], several).argmax(axis=1)
+        return labels
+
+    @cached_property
+    def _nearest(self) -> NDArray[np.intp]:
+        """The class of each unlabeled node that no class claims; 0 for labeled nodes."""
+        nearest = np.zeros(len(self.codes), dtype=np.intp)
+        free = np.flatnonzero(self.free)
+        nothing = np.zeros((len(free), self.n_classes), dtype=bool)
+        nearest[free] = self._settle(nothing, free).argmax(axis=1)
+        return nearest
+
+    def _settle(self, claims: NDArray[np.bool_], nodes: NDArray[Any]) -> NDArray[np.float64]:
+        """Score nodes that not exactly one class claims, by the nearest label."""
+        # Claimed by several: these compete. Claimed by none: all classes do.
+        rivals = np.where(claims.any(axis=1, keepdims=True), claims, True)
+        # These nodes have no label, so that all distances are positive.
+        return normalize_rows(np.where(rivals, 1.0 / self.distances[nodes], 0.0))
 
 
 class MinCutClassifier(GraphClassifier):
@@ -411,7 +434,7 @@ class RandomizedMinCutClassifier(GraphClassifier):
             claims, _ = problem.claims(
                 networks, W.data * factor[edge], max_rounds=1 if self.noise else 8
             )
-            labels = problem.scores(claims)[0].argmax(axis=1)
+            labels = problem.labels(claims)
             is_kept = bool((np.bincount(labels, minlength=n_classes) >= fewest).all())
             (kept if is_kept else dropped)[rows, labels] += 1
             self.n_kept_ += is_kept
