@@ -202,6 +202,19 @@ def test_flooding_message_by_message(n_classes, damping, n_sweeps, monkeypatch):
     assert model.n_iter_ == len(model.objective_trace_) == n_sweeps
 
 
+@pytest.mark.parametrize("n_classes", [2, 4, 7])
+def test_flooding_in_float32(n_classes, monkeypatch):
+    rng = np.random.default_rng(n_classes)
+    W = KNNGraph(6).build(rng.normal(size=(90, 3))).adjacency
+    evidence = rng.random((90, n_classes)) * (rng.random((90, 1)) < 0.2)
+    options = {"max_iter": 6, "damping": 0.0, "tol": 1e-15}
+    expected = flood(W, evidence, **options).beliefs
+    monkeypatch.setattr(_messages, "_IN_CACHE", 100)  # several pieces, the last one shorter
+    found = flood(W.astype(np.float32), evidence, **options).beliefs
+    assert found.dtype == np.float32
+    assert_allclose(found, expected, atol=1e-5 * W.data.max())
+
+
 CHAIN_10 = np.arange(10.0)[:, None]
 CHAINS = [
     GivenGraph(edges=[(i, i + 1) for i in range(9)]),

@@ -21,11 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.linalg import get_blas_funcs
 from scipy.sparse import csgraph
 
 logger = logging.getLogger("leaven")
 
-_IN_CACHE = 1 << 14
+_IN_CACHE = 1 << 15
 """Numbers of one buffer of the flooding loop: a few of these fit into a core's cache."""
 
 Chooser = Callable[[NDArray[Any], NDArray[Any]], NDArray[np.intp]]
@@ -234,27 +235,31 @@ class _Flood:
     def __init__(self, W: sparse.csr_array, evidence: NDArray[Any], damping: float) -> None:
         n, n_columns = evidence.shape
         upper = sparse.csr_array(sparse.triu(W, k=1))
-        n_edges = upper.nnz
+        n_edges, dtype = upper.nnz, W.dtype
         tail = np.repeat(np.arange(n), np.diff(upper.indptr))
         self.ends = tail, upper.indices.astype(np.intp)
-        self.weight = upper.data[:, None]
-        self.damping = W.dtype.type(damping)
+        self.weight = upper.data
+        self.damping = dtype.type(damping)
         self.evidence = evidence
         # messages[0] go from the tail of an edge to its head, messages[1] back.
-        self.messages = np.zeros((2, n_edges, n_columns), dtype=W.dtype)
-        receiver = np.concatenate([self.ends[1], self.ends[0]]).astype(np.int32)
-        # By columns: the messages are read in order, and only the few beliefs at random.
-        self.receives = sparse.csc_array(
-            (np.ones(2 * n_edges, dtype=W.dtype), receiver, np.arange(2 * n_edges + 1)),
-            shape=(n, 2 * n_edges),
+        self.messages = np.zeros((2, n_edges, n_columns), dtype=dtype)
+        # Edges are in the order of their tails. For the heads by columns: the messages are read
+        # in order, and only the few beliefs at random.
+        ones, number = np.ones(n_edges, dtype=dtype), np.arange(n_edges + 1)
+        self._receives = (
+            sparse.csc_array((ones, upper.indices, number), shape=(n, n_edges)),
+            sparse.csr_array((ones, number[:-1], upper.indptr), shape=(n, n_edges)),
         )
         self.beliefs = evidence.copy()
         step = max(_IN_CACHE // n_columns, 1)
         self._pieces = [slice(a, min(a + step, n_edges)) for a in range(0, n_edges, step)]
         size = min(step, n_edges)
-        self._new = np.empty((2, size, n_columns), dtype=W.dtype)
-        self._across = np.empty((n_columns, size), dtype=W.dtype)
-        self._top = np.empty(size, dtype=W.dtype)
+        self._new = np.empty((2, size, n_columns), dtype=dtype)
+        self._least = np.empty((size, n_columns), dtype=dtype)
+        self._across = np.empty((n_columns, size), dtype=dtype)
+        self._top = np.empty(size, dtype=dtype)
+        self._ones = np.ones((n_columns, 1), dtype=dtype)
+        self._gemm = get_blas_funcs("gemm", dtype=dtype)
 
     def sweep(self, measure: bool) -> tuple[float, float]:
         """Send all messages once.
@@ -271,29 +276,39 @@ class _Flood:
                 h = new[direction]
                 np.take(self.beliefs, self.ends[direction][piece], axis=0, out=h, mode="clip")
                 h -= old[1 - direction]
-            for direction in (0, 1):
-                target = old[direction] if plain else new[direction]
-                self._limit(new[direction], self.weight[piece], target)
+            self._limit(new, self.weight[piece], old if plain else new)
             if measure:
                 residual = max(residual, float(np.abs(new - old).max()))
             if not plain:
                 old *= self.damping
                 new *= 1 - self.damping
                 old += new
-        beliefs = self.receives @ self.messages.reshape(-1, self.messages.shape[2])
+        beliefs = self._receives[0] @ self.messages[0]
+        beliefs += self._receives[1] @ self.messages[1]
         beliefs += self.evidence
-        change = float(np.abs(beliefs - self.beliefs).max(initial=0.0))
+        change = np.subtract(beliefs, self.beliefs, out=self.beliefs)
         self.beliefs = beliefs
-        return change, residual
+        return float(np.abs(change, out=change).max(initial=0.0)), residual
 
     def _limit(self, h: NDArray[Any], w: NDArray[Any], out: NDArray[Any]) -> None:
-        """Write the messages of ``h`` into ``out``: ``_message`` without new arrays."""
-        if h.shape[1] == 1:
-            np.clip(h, -w, w, out=out)
+        """Write the messages of both ``h`` into ``out``: ``_message`` without new arrays."""
+        if h.shape[2] == 1:
+            np.clip(h, -w[:, None], w[:, None], out=out)
             return
+        least = self._minus(w, self._least[: len(w)], keep=False)
         # The maximum over few classes is slow along the rows and fast across them.
-        across, top = self._across[:, : len(h)], self._top[: len(h)]
-        np.copyto(across, h.T)
-        np.maximum.reduce(across, axis=0, out=top)
-        h -= top[:, None]
-        np.maximum(h, -w, out=out)
+        across, top = self._across[:, : len(w)], self._top[: len(w)]
+        for direction in (0, 1):
+            np.copyto(across, h[direction].T)
+            np.maximum.reduce(across, axis=0, out=top)
+            np.maximum(self._minus(top, h[direction], keep=True), least, out=out[direction])
+
+    def _minus(self, value: NDArray[Any], rows: NDArray[Any], *, keep: bool) -> NDArray[Any]:
+        """Return ``rows - value[:, None]``, or ``-value[:, None]``, in the place of ``rows``.
+
+        With rows as short as these a product takes half the time of numpy's subtraction. The
+        other factor is one, so that nothing is rounded otherwise.
+        """
+        return self._gemm(
+            -1.0, self._ones, value[None, :], 1.0 if keep else 0.0, rows.T, overwrite_c=True
+        ).T
