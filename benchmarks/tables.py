@@ -52,7 +52,7 @@ def make_table(n_rows: int, n_columns: int, n_labeled: int, seed: int = 0) -> pd
 
 
 def run(n_rows: int, n_columns: int, n_labeled: int, options: list[str]) -> dict[str, object]:
-    """Label such a table in a process; tell seconds, peak memory and accuracy."""
+    """Label such a table in a process; tell seconds, peak memory, accuracy and notes."""
     with tempfile.TemporaryDirectory() as folder:
         path, out = Path(folder) / "table.csv", Path(folder) / "out.csv"
         table = make_table(n_rows, n_columns, n_labeled)
@@ -72,19 +72,21 @@ def run(n_rows: int, n_columns: int, n_labeled: int, options: list[str]) -> dict
             raise SystemExit(f"leaven label failed with status {status}.")
         summary = json.loads(stdout)
         found = pd.read_csv(out, usecols=["class_predicted"])["class_predicted"].to_numpy()
-        names = [
-            each["name"] for each in summary["selection"]["candidates"] if each["status"] == "tried"
-        ]
+        # Where a method is named there is no selection.
+        tried = summary.get("selection") or {"candidates": []}
+        names = [each["name"] for each in tried["candidates"] if each["status"] == "tried"]
         return {
             "rows": n_rows,
             "columns": n_columns,
             "labels": n_labeled,
             "file MB": round(size / 1e6, 1),
             "seconds": round(seconds, 1),
+            "processor": round(usage.ru_utime + usage.ru_stime, 1),
             "peak GB": round(usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e9, 2),
             "accuracy": round(float((found == truth)[~given].mean()), 4),
             "method": summary["method"],
             "tried": ", ".join(names),
+            "notes": " ".join(summary["notes"]),
         }
 
 

@@ -129,6 +129,76 @@ def test_large_tables(monkeypatch: pytest.MonkeyPatch, per_class: int, when: str
     assert named.report_.choice == "consistency"
 
 
+@pytest.mark.parametrize(("per_class", "when"), [(30, "once"), (4, "last")])
+def test_of_many_unlabeled_rows_a_sample_is_learned_from(
+    monkeypatch: pytest.MonkeyPatch, per_class: int, when: str
+) -> None:
+    monkeypatch.setattr(choose, "MOST_ROWS_IN_FOLDS", 100)
+    monkeypatch.setattr(choose, "MOST_UNLABELED", 100)
+    monkeypatch.setattr(choose, "_CHUNK", 30)
+    builds = []
+    fit = WeighedGraph.fit
+
+    def noted(self: WeighedGraph, X: Any, y: Any = None) -> WeighedGraph:
+        builds.append((self.use_labels, self.graph.include_labeled, len(X)))
+        return fit(self, X, y)
+
+    monkeypatch.setattr(WeighedGraph, "fit", noted)
+    table, truth, codes = two_moons(per_class, n=400, noise=1)
+    preparer, Z = prepared(table)
+    model = TableClassifier(preparer.layout_, candidates=["harmonic"]).fit(Z, codes)
+    n_labeled = 2 * per_class
+    n = n_labeled + 100
+    assert model._weighing == when
+    # One graph for the folds and one for the last fit, both of the sample.
+    assert builds == [(False, False, n), (True, True, n)]
+    sample = model.sample_
+    assert sample is not None
+    assert len(sample) == n
+    assert set(np.flatnonzero(codes >= 0)) <= set(sample)
+    assert model.label_distributions_.shape == (400, 2)
+    assert_array_equal(model.transduction_[codes >= 0], codes[codes >= 0])
+    assert (model.transduction_ == truth).mean() > 0.9
+    others = np.setdiff1d(np.arange(400), sample)
+    assert_allclose(model.label_distributions_[others], model.predict_proba(Z[others]), atol=1e-6)
+    (note,) = (note for note in model.report_.notes if "sample" in note)
+    assert f"all {n_labeled} labeled rows and 100 of the {400 - n_labeled} unlabeled ones" in note
+    again = clone(model).fit(Z, codes)
+    assert_array_equal(again.sample_, sample)
+    assert_array_equal(again.label_distributions_, model.label_distributions_)
+
+
+def test_a_sample_is_what_it_is_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    table, _, codes = two_moons(10, n=300)
+    preparer, Z = prepared(table)
+    names = np.array(["left", "right"], dtype=object)[codes]
+    names[codes < 0] = None
+    monkeypatch.setattr(choose, "MOST_UNLABELED", 100)
+    model = TableClassifier(preparer.layout_, candidates=QUICK).fit(
+        Z, pd.Series(names, index=range(300, 0, -1))
+    )
+    rows = model.sample_
+    assert rows is not None
+    alone = TableClassifier(preparer.layout_, candidates=QUICK).fit(Z[rows], names[rows])
+    assert alone.sample_ is None
+    assert not any("sample" in note for note in alone.report_.notes)
+    assert_allclose(model.label_distributions_[rows], alone.label_distributions_)
+    assert_array_equal(
+        model.report_.candidates.drop(columns="seconds").to_numpy(dtype=str),
+        alone.report_.candidates.drop(columns="seconds").to_numpy(dtype=str),
+    )
+    assert set(model.transduction_) == {"left", "right"}
+
+
+def test_a_named_method_learns_from_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choose, "MOST_UNLABELED", 50)
+    table, _, codes = two_moons(5)
+    preparer, Z = prepared(table)
+    model = TableClassifier(preparer.layout_, method="harmonic").fit(Z, codes)
+    assert model.sample_ is None
+    assert model.best_estimator_.graph_.n_nodes == 200
+
+
 def test_graphs_are_shared_by_the_candidates_of_a_fold(monkeypatch: pytest.MonkeyPatch) -> None:
     builds = []
     fit = KNNGraph.fit
@@ -202,6 +272,17 @@ def test_more_rows_take_part() -> None:
     whole = plain.fit(Z[order], codes[order])
     assert_allclose(more.label_distributions_, whole.label_distributions_[: len(part)])
     assert (more.transduction_ == truth[part]).mean() > 0.95
+
+
+def test_more_rows_and_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choose, "MOST_UNLABELED", 90)
+    table, truth, codes = two_moons(10)
+    preparer, Z = prepared(table)
+    more = TableClassifier(preparer.layout_, candidates=["harmonic"], more_rows=Z[100:])
+    more.fit(Z[:100], codes[:100])
+    assert len(more.sample_) == 90 + (codes[:100] >= 0).sum()
+    assert len(more.transduction_) == len(more.label_distributions_) == 100
+    assert (more.transduction_ == truth[:100]).mean() > 0.9
 
 
 def test_a_method_that_does_not_fit_is_refused() -> None:

@@ -113,6 +113,20 @@ def test_text_on_request() -> None:
     assert [kind.kind for kind in column_kinds(table, text=["c", "gone"])] == ["text", "dropped"]
 
 
+def test_a_column_of_numbers_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+    parse = pd.to_numeric
+
+    def noted(values: pd.Series, **options: Any) -> Any:
+        sizes.append(len(values))
+        return parse(values, **options)
+
+    monkeypatch.setattr(pd, "to_numeric", noted)
+    cells = pd.Series([f"{i}.5" for i in range(3000)] + ["NA"], name="x")
+    assert column_kinds(cells.to_frame())[0].kind == "number"
+    assert sizes == [750, 3000]  # some cells first, which tell most columns of words
+
+
 def test_numbers_are_read_right() -> None:
     table = pd.DataFrame({"n": ["1", " 2.5 ", "?", "", "1e3", "7", "8", "9", "inf"] * 3})
     (kind,) = column_kinds(table)

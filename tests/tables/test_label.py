@@ -19,6 +19,8 @@ from numpy.testing import assert_allclose
 from leaven import tables
 from leaven.exceptions import LeavenWarning, UnreachedWarning
 from leaven.tables import TableError
+from leaven.tables import _choose as choose
+from leaven.tables._weigh import learn_scales
 
 # Most of these tests are not about the choice of a method, which takes its time.
 label = functools.partial(tables.label, method="harmonic")
@@ -207,15 +209,51 @@ def test_a_table_of_texts() -> None:
     assert (result.table["t_predicted"] == names).mean() > 0.9
 
 
-def test_rows_that_no_label_reaches_are_told_of() -> None:
+def three_topics() -> pd.DataFrame:
+    """Texts of three topics that share no word, two of them with labels."""
     topics = ["refund bill card bank money cash", "crash error log bug fault trace"]
     topics.append("rain sun wind cloud sky storm")
     texts = [" ".join(pair) for topic in topics for pair in combinations(topic.split(), 3)]
     table = pd.DataFrame({"text": texts, "t": np.full(60, None, dtype=object)})
     table.loc[[0, 1], "t"], table.loc[[20, 21], "t"] = "pay", "bug"
+    return table
+
+
+def test_rows_that_no_label_reaches_are_told_of() -> None:
+    table = three_topics()
     with pytest.warns(UnreachedWarning, match="20 distinct rows are near no labeled row"):
         labeled = label_table(table, "t", text="text").table
     assert labeled["t_confidence"].iloc[-20:].eq(0.5).all()
+
+
+def test_a_sample_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    from leaven.report import render_report
+
+    monkeypatch.setattr(choose, "MOST_UNLABELED", 80)
+    table, truth = blobs(300)
+    names = np.array(list("abc"))[truth]
+    table["t"] = pd.Series(names).where(few_labels(truth, 10))
+    result = tables.label_table(table, "t", candidates=QUICK)
+    assert (result.table["t_predicted"] == names).mean() > 0.95
+    assert result.table["t_confidence"].notna().all()
+    said = "all 30 labeled rows and 80 of the 270 unlabeled ones"
+    assert sum(said in note for note in result.selection.notes) == 1
+    assert render_report(result).count(said) == 1
+    # The weights are those of the rows that were learned from.
+    rows = result.estimator.sample_
+    layout = result.preparer.layout_
+    Z = result.preparer.transform(table.drop(columns="t"))
+    codes = np.where(table["t"].notna(), truth, -1)
+    weights = learn_scales(Z[rows], layout, codes[rows], np.random.RandomState(0))[1]
+    assert_allclose(list(result.summary.weights.values()), weights)
+
+
+def test_rows_of_a_sample_that_no_label_reaches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choose, "MOST_UNLABELED", 50)
+    table = three_topics()
+    with pytest.warns(UnreachedWarning, match="distinct rows of the sample are near no labeled"):
+        labeled = tables.label(table, "t", text="text", candidates=["harmonic"])
+    assert labeled["t_confidence"].iloc[-20:].lt(0.6).all()
 
 
 @pytest.mark.parametrize(

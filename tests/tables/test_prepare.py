@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from leaven._distinct import distinct_rows
 from leaven.tables import TableError, TablePreparer
+from leaven.tables import _columns as columns_module
 from leaven.tables import _prepare as prepare_module
 from leaven.tables._columns import LevelColumns, NumberColumns, TextColumn
 from leaven.tables._kinds import ColumnKind
@@ -101,6 +102,32 @@ def test_missing_numbers_are_the_median_and_marked() -> None:
 def levels(*columns: list, max_levels: int = 50) -> tuple[LevelColumns, pd.DataFrame]:
     table = pd.DataFrame({f"c{j}": column for j, column in enumerate(columns)})
     return LevelColumns([ColumnKind(name, "levels") for name in table], max_levels), table
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.3])
+def test_numbers_are_read_once_to_learn_and_transform(
+    monkeypatch: pytest.MonkeyPatch, share: float
+) -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(1000, 3)).round(3).astype(str)).add_prefix("x")
+    table.loc[rng.random(1000) < share, "x1"] = "NA"
+    columns = NumberColumns([ColumnKind(name, "number") for name in table.columns])
+    expected = columns.fit(table).transform(table)
+    calls = []
+    read = columns_module.as_numbers
+
+    def counted(values: pd.Series, kind: ColumnKind) -> np.ndarray:
+        calls.append(kind.name)
+        return read(values, kind)
+
+    monkeypatch.setattr(columns_module, "as_numbers", counted)
+    both = clone(columns)
+    found = both.fit_transform(table)
+    assert calls == ["x0", "x1", "x2"]
+    assert found.dtype == np.float32
+    assert_array_equal(found, expected)
+    assert_array_equal(both.source_, columns.source_)
+    assert_array_equal(both.transform(table), expected)
 
 
 def test_different_levels_have_squared_distance_one() -> None:

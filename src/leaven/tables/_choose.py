@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from leaven._labels import UNLABELED, class_prior
+from leaven._labels import UNLABELED, class_prior, encode_labels, labeled_mask, mask_labels
 from leaven.graph import KNNGraph
 from leaven.model_selection import SafeClassifier
 from leaven.model_selection._safe_candidates import (
@@ -45,6 +45,18 @@ MOST_ROWS = {
 """Beyond so many rows a candidate is tried only if it is named: it takes its time, and the
 others are as good on most tables."""
 
+MOST_UNLABELED = 50_000
+"""Of more unlabeled rows so many, drawn at random, are learned from, unless a method is named.
+
+The cost is then bounded, and little is lost: as the rows become many and the labels stay few,
+harmonic functions come near to one constant with a spike at each label (Nadler, Srebro and
+Zhou, 2009): ``benchmarks/tables.py`` with and without ``--method harmonic`` shows it. With fewer
+rows more of them do help.
+"""
+
+_CHUNK = 100_000
+"""Rows that are labeled at a time, as new ones."""
+
 _LABELS_A_COLUMN = 10
 _IN_FOLDS, _ONCE, _LAST = "in folds", "once", "last"
 
@@ -58,6 +70,10 @@ class TableClassifier(SafeClassifier):
     weights are learned from all labels (so few numbers from so many labels hold nothing of a
     single one), and with fewer labels they are learned without labels; then only the final
     fit has weights from labels.
+
+    Of more than 50,000 unlabeled rows "auto" draws so many at random: on these and all labeled
+    rows the candidates are estimated and the chosen one is fitted, which then labels the other
+    rows as new ones. A note in ``report_`` says so. The method of a name learns from all rows.
 
     Parameters
     ----------
@@ -74,7 +90,14 @@ class TableClassifier(SafeClassifier):
         Further unlabeled rows to learn from; ``y`` must then be integers.
     time_limit, prior, random_state, n_jobs, progress :
         As in :class:`~leaven.model_selection.SafeClassifier`.
+
+    Attributes
+    ----------
+    sample_ : ndarray of int or None
+        The rows that were learned from, ascending; None if all were.
     """
+
+    sample_: NDArray[np.intp] | None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         name: SafeClassifier._parameter_constraints[name]
@@ -133,15 +156,41 @@ class TableClassifier(SafeClassifier):
             stack = sparse.vstack if sparse.issparse(X) else np.vstack
             X = stack([X, self.more_rows])
             y = np.concatenate([y, np.full(X.shape[0] - n_rows, UNLABELED)])
-        if self.method == AUTO:
+        self.sample_ = self._draw_sample(y) if self.method == AUTO else None
+        if self.method != AUTO:
+            self._fit_named(X, y)
+        elif self.sample_ is None:
             super().fit(X, y)
         else:
-            self._fit_named(X, y)
+            classes, codes = encode_labels(y)
+            y = mask_labels(classes[codes], codes == UNLABELED)
+            super().fit(X[self.sample_], y[self.sample_])
+            self._label_others(X, codes, self.sample_)
         self._cache.clear()
         if self.more_rows is not None:
             self.transduction_ = self.transduction_[:n_rows]
             self.label_distributions_ = self.label_distributions_[:n_rows]
         return self
+
+    def _draw_sample(self, y: Any) -> NDArray[np.intp] | None:
+        """All labeled rows and as many others as may take part; None if all may."""
+        labeled = labeled_mask(y)
+        free = np.flatnonzero(~labeled)
+        self._n_unlabeled = len(free)
+        if len(free) <= MOST_UNLABELED:
+            return None
+        drawn = check_random_state(self.random_state).choice(free, MOST_UNLABELED, replace=False)
+        return np.sort(np.concatenate([np.flatnonzero(labeled), drawn]))
+
+    def _label_others(self, X: Any, codes: NDArray[np.intp], sample: NDArray[np.intp]) -> None:
+        """Add the rows that were not learned from to the transduction, a chunk at a time."""
+        found = np.empty((X.shape[0], len(self.classes_)), dtype=self.label_distributions_.dtype)
+        found[sample] = self.label_distributions_
+        others = np.setdiff1d(np.arange(X.shape[0]), sample, assume_unique=True)
+        for start in range(0, len(others), _CHUNK):
+            rows = others[start : start + _CHUNK]
+            found[rows] = self.predict_proba(X[rows])
+        self._store_transduction(found, codes)
 
     def usable(self, X: Any, y: Any) -> tuple[dict[str, str], dict[str, str]]:
         """Return the kinds of the candidates that fit the data, and why others do not."""
@@ -266,10 +315,21 @@ class TableClassifier(SafeClassifier):
     def _notes(self, codes: NDArray[np.intp], folds: Folds | None) -> tuple[str, ...]:
         # The table has its own note on classes with one label, by name and not by code.
         notes = super()._notes(codes, folds)
-        return tuple(note for note in notes if not note.startswith("One label only"))
+        own = [note for note in notes if not note.startswith("One label only")]
+        if self.sample_ is not None:
+            n_labeled = int((codes != UNLABELED).sum())
+            own.append(
+                f"Learned from a sample: all {n_labeled:,} labeled rows and {MOST_UNLABELED:,} of "
+                f"the {self._n_unlabeled:,} unlabeled ones, drawn at random. What was chosen on "
+                "these labeled the other rows as new ones. A method that is named learns from "
+                "all rows."
+            )
+        return tuple(own)
 
     def _fit_chosen(self, chosen: Candidate, params: dict[str, Any], data: Data) -> None:
-        if chosen.name in GRAPH_METHODS and self._weighing == _LAST:
+        # The graph of all folds of a sample is small enough to be built again for the last fit.
+        again = self._weighing == _LAST or (self._weighing == _ONCE and self.sample_ is not None)
+        if chosen.name in GRAPH_METHODS and again:
             estimator = clone(chosen.estimator)
             seed = estimator.get_params(deep=False)["graph"].random_state
             graph = self._graph(seed, final=True)

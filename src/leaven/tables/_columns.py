@@ -47,30 +47,24 @@ class NumberColumns(TransformerMixin, BaseEstimator):
 
     def fit(self, X: pd.DataFrame, y: Any = None) -> NumberColumns:
         """Learn medians, limits and scales."""
-        n = len(self.kinds)
-        self.median_ = np.zeros(n)
-        self.low_, self.high_ = np.zeros(n), np.zeros(n)
-        self.mean_, self.scale_ = np.zeros(n), np.ones(n)
-        self.with_indicator_ = np.zeros(n, dtype=bool)
+        self._start()
+        for j, kind in enumerate(self.kinds):
+            self._learn(j, as_numbers(X.iloc[:, j], kind))
+        return self._end()
+
+    def fit_transform(self, X: pd.DataFrame, y: Any = None, **params: Any) -> NDArray[np.float32]:
+        """Learn from and transform the same cells, which are parsed once."""
+        self._start()
+        Z = np.zeros((len(X), len(self.kinds)), dtype=np.float32)
+        marks = []
         for j, kind in enumerate(self.kinds):
             numbers = as_numbers(X.iloc[:, j], kind)
-            missing = np.isnan(numbers)
-            n_missing = int(missing.sum())
-            self.with_indicator_[j] = n_missing > max(1, _MISSING_SHARE * len(numbers))
-            present = numbers[~missing] if n_missing else numbers
-            lower, median, upper = np.percentile(present, [25, 50, 75])
-            # More than half of the cells may be equal, often zero: then the quartiles
-            # tell nothing of the spread.
-            deviation = (upper - lower) / _IQR_OF_NORMAL or float(present.std()) or 1.0
-            self.median_[j] = median
-            self.low_[j], self.high_[j] = median - _CLIP * deviation, median + _CLIP * deviation
-            present = np.clip(present, self.low_[j], self.high_[j])
-            if n_missing:
-                present = np.append(present, np.full(n_missing, median))
-            self.mean_[j] = present.mean()
-            self.scale_[j] = present.std() or 1.0
-        self.source_ = np.concatenate([np.arange(n), np.flatnonzero(self.with_indicator_)])
-        return self
+            self._learn(j, numbers)
+            missing = self._scale(j, numbers, Z)
+            if self.with_indicator_[j]:
+                marks.append(missing)
+        self._end()
+        return np.column_stack([Z, *marks]) if marks else Z
 
     def transform(self, X: pd.DataFrame) -> NDArray[np.float32]:
         """Return the scaled numbers, then the indicators of missing cells."""
@@ -78,14 +72,49 @@ class NumberColumns(TransformerMixin, BaseEstimator):
         Z = np.zeros((len(X), len(self.source_)), dtype=np.float32)
         indicators = iter(range(n, len(self.source_)))
         for j, kind in enumerate(self.kinds):
-            numbers = as_numbers(X.iloc[:, j], kind)
-            missing = np.isnan(numbers)
-            numbers[missing] = self.median_[j]
-            np.clip(numbers, self.low_[j], self.high_[j], out=numbers)
-            Z[:, j] = (numbers - self.mean_[j]) / self.scale_[j]
+            missing = self._scale(j, as_numbers(X.iloc[:, j], kind), Z)
             if self.with_indicator_[j]:
                 Z[:, next(indicators)] = missing
         return Z
+
+    def _start(self) -> None:
+        n = len(self.kinds)
+        self.median_ = np.zeros(n)
+        self.low_, self.high_ = np.zeros(n), np.zeros(n)
+        self.mean_, self.scale_ = np.zeros(n), np.ones(n)
+        self.with_indicator_ = np.zeros(n, dtype=bool)
+
+    def _end(self) -> NumberColumns:
+        marked = np.flatnonzero(self.with_indicator_)
+        self.source_ = np.concatenate([np.arange(len(self.kinds)), marked])
+        return self
+
+    def _learn(self, j: int, numbers: NDArray[np.float64]) -> None:
+        missing = np.isnan(numbers)
+        n_missing = int(missing.sum())
+        self.with_indicator_[j] = n_missing > max(1, _MISSING_SHARE * len(numbers))
+        present = numbers[~missing] if n_missing else numbers
+        lower, median, upper = np.percentile(present, [25, 50, 75])
+        # More than half of the cells may be equal, often zero: then the quartiles
+        # tell nothing of the spread.
+        deviation = (upper - lower) / _IQR_OF_NORMAL or float(present.std()) or 1.0
+        self.median_[j] = median
+        self.low_[j], self.high_[j] = median - _CLIP * deviation, median + _CLIP * deviation
+        present = np.clip(present, self.low_[j], self.high_[j])
+        if n_missing:
+            present = np.append(present, np.full(n_missing, median))
+        self.mean_[j] = present.mean()
+        self.scale_[j] = present.std() or 1.0
+
+    def _scale(
+        self, j: int, numbers: NDArray[np.float64], Z: NDArray[np.float32]
+    ) -> NDArray[np.bool_]:
+        """Write the scaled numbers, which are changed, to a column; tell which are missing."""
+        missing = np.isnan(numbers)
+        numbers[missing] = self.median_[j]
+        np.clip(numbers, self.low_[j], self.high_[j], out=numbers)
+        Z[:, j] = (numbers - self.mean_[j]) / self.scale_[j]
+        return np.asarray(missing, dtype=bool)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Column names, with "_missing" for the indicators."""

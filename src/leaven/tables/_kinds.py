@@ -162,8 +162,8 @@ def _kind_of(values: pd.Series, *, forced: bool) -> ColumnKind:
         return ColumnKind(name, LEVELS)
     if not _is_textual(values):
         return _kind_of_numbers(name, values, present)
-    if _looks_numeric(present):
-        numbers = pd.to_numeric(present[~present.isin(MISSING_WORDS)], errors="coerce").dropna()
+    numbers = _numbers_among(present)
+    if numbers is not None:
         return _kind_of_numbers(name, values, numbers)
     if _some(present).str.strip().str.contains(_IMAGE).mean() >= _PARSED_SHARE:
         return ColumnKind(name, DROPPED, IMAGE_PATHS)
@@ -246,15 +246,18 @@ def _some(values: pd.Series) -> pd.Series:
     return values.iloc[:: -(-len(values) // _SAMPLE)]
 
 
-def _looks_numeric(present: pd.Series) -> bool:
-    """Whether nearly all cells that are not a word for "missing" are numbers."""
+def _numbers_among(present: pd.Series) -> pd.Series | None:
+    """The numbers, if nearly all cells that are not a word for "missing" are numbers."""
+    numbers = None
     for cells in (_some(present), present):
         cells = cells[~cells.isin(MISSING_WORDS)]
         if not len(cells):
-            return False
-        if pd.to_numeric(cells, errors="coerce").notna().mean() < _PARSED_SHARE:
-            return False
-    return True
+            return None
+        found = pd.to_numeric(cells, errors="coerce")
+        numbers = found.dropna()
+        if len(numbers) / len(found) < _PARSED_SHARE:
+            return None
+    return numbers
 
 
 def _date_format(present: pd.Series) -> str | None:

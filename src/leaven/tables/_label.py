@@ -123,6 +123,10 @@ def label_table(
     Up to 5,000 rows the weights of the columns, which are learned from labels, are learned
     anew in each fold; the estimate knows nothing of the labels held back.
 
+    Of more than 50,000 unlabeled rows "auto" learns from so many, drawn at random, and from all
+    labeled rows; what it chose on these labels the other rows as new ones, and a note says so.
+    The method of a name learns from all rows.
+
     Examples
     --------
     >>> import pandas as pd
@@ -162,7 +166,10 @@ def label_table(
     review = hard_to_call(probabilities, labels.given, selection)
     labeled, confidence = _labeled_table(table, target, labels, codes, probabilities, review)
     rng = np.random.RandomState(random_state if isinstance(random_state, int) else 0)
-    scales, weights = learn_scales(Z, preparer.layout_, labels.codes, rng)
+    rows, known = Z, labels.codes
+    if estimator.sample_ is not None:
+        rows, known = Z[estimator.sample_], known[estimator.sample_]
+    scales, weights = learn_scales(rows, preparer.layout_, known, rng)
     curve = points = asked = None
     if details:
         with one_thread_if_small(len(table)):
@@ -343,10 +350,11 @@ def _infer(
             raise TableError(str(error)) from error
     n_unreached = getattr(last_step(estimator.best_estimator_), "n_unreached_", 0)
     if n_unreached:
+        sampled = "" if estimator.sample_ is None else " of the sample"
         warnings.warn(
-            f"{n_unreached:,} distinct rows are near no labeled row, nor near rows that are, and "
-            "got the class proportions of the labels. Label some of the rows with the lowest "
-            "confidence.",
+            f"{n_unreached:,} distinct rows{sampled} are near no labeled row, nor near rows that "
+            "are, and got the class proportions of the labels. Label some of the rows with the "
+            "lowest confidence.",
             UnreachedWarning,
             stacklevel=3,
         )
