@@ -183,6 +183,10 @@ def test_prior_components_and_new_rows(cls):
         split = cls(KNNGraph(6)).fit(far, np.concatenate([Y, np.full(60, -1)]))
     assert split.n_unreached_ == 60
     assert_allclose(split.label_distributions_[60:], 1 / 3)
+    # A prior is for rows that labels reach, also among new ones.
+    with pytest.warns(UnreachedWarning):
+        split = cls(KNNGraph(6), prior=[0.2, 0.3, 0.5]).fit(far, np.append(Y, np.full(60, -1)))
+    assert_allclose(split.predict_proba(far + 1e-9)[60:], 1 / 3, atol=1e-9)
 
 
 @pytest.mark.parametrize("cls", ALL)

@@ -30,6 +30,7 @@ class GraphClassifier(TransductionMixin, BaseEstimator):
     graph_: Graph
     scores_: NDArray[Any]
     n_unreached_: int
+    _unreached: NDArray[np.intp]
 
     def _fit_graph(self, X: Any, y: Any) -> tuple[Graph, NDArray[np.intp]]:
         """Check parameters and data, build the graph, and encode the labels."""
@@ -110,14 +111,18 @@ class GraphClassifier(TransductionMixin, BaseEstimator):
                 proportions = class_prior(prior, codes, self.classes_)
                 mass = self._nonnegative(scores[counted])
                 self.class_factors_ = class_mass_factors(mass, proportions)
+        self._unreached = np.empty(0, np.intp) if reached is None else np.flatnonzero(~reached)
         distributions = self._distributions(scores)
-        if reached is not None and not reached.all():
-            distributions[~reached] = normalize_rows(self._nonnegative(scores[~reached]))
+        distributions[self._unreached] = self._plain(scores[self._unreached])
         self._store_transduction(distributions, codes, keep_given=keep_given)
 
     def _distributions(self, scores: NDArray[Any]) -> NDArray[Any]:
         factors = self.class_factors_.astype(scores.dtype)
         return normalize_rows(self._nonnegative(scores) * factors)
+
+    def _plain(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """Distributions without the prior, for rows that have no path to a label."""
+        return normalize_rows(self._nonnegative(scores))
 
     def _nonnegative(self, scores: NDArray[Any]) -> NDArray[Any]:
         """Bring scores into the form of masses; most methods have no negative ones."""
@@ -147,7 +152,12 @@ class GraphClassifier(TransductionMixin, BaseEstimator):
         weights = self.graph_builder_.weights_to(X)
         total = np.asarray(weights.sum(axis=1)).reshape(-1, 1)
         scores = (weights @ self.scores_) / np.where(total == 0, 1.0, total)
-        return self._distributions(scores)
+        distributions = self._distributions(scores)
+        if len(self._unreached):
+            apart = weights[:, self._unreached].sum(axis=1)
+            alone = np.flatnonzero(np.isclose(np.ravel(apart), total[:, 0], rtol=1e-9, atol=0.0))
+            distributions[alone] = self._plain(scores[alone])
+        return distributions
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
