@@ -5,7 +5,7 @@
 
 Every table and image set that ``leaven.datasets`` finds (``LEAVEN_DATA`` names the directory)
 is used; texts are left out. Discrete columns become one-hot columns, missing numbers the
-median; sets with more than 1,000 rows are cut to 1,000 of them, drawn once with a fixed seed.
+median; sets with more than 2,000 rows are cut to 2,000 of them, drawn once with a fixed seed.
 Classes with fewer rows than the labels asked for give all rows but one, and classes with a
 single row are dropped. Accuracy is that on the unlabeled rows; every candidate has the same
 labels. Each result is written to ``--out`` at once, one JSON object a line; results that are
@@ -39,7 +39,7 @@ from joblib import Parallel, delayed
 from leaven.datasets import list_available, load
 from leaven.model_selection import SafeClassifier
 
-MOST_ROWS = 1_000
+MOST_ROWS = 2_000
 LABELS = (2, 5, 10, 20)
 KEY = ["set", "labels", "draw"]
 

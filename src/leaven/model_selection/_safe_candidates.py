@@ -104,12 +104,12 @@ def _graph(facts: Facts) -> Any:
 
 
 def _self_training(facts: Facts) -> Any:
-    # About five rounds, in which every class grows: with few labels a threshold lets one class
-    # take all. Ten rounds take twice the time and are no better. Each starts where the last
-    # one ended.
+    # Every class grows by as many rows: with few labels a threshold lets one class take all. But
+    # classes are not equally large, and so the surest two fifths of the rows are enough. The
+    # second round starts where the first one ended.
     k_best = math.ceil(facts.n_unlabeled / (5 * facts.n_classes))
     base = LogisticRegression(max_iter=1_000, warm_start=True)
-    return SelfTrainingClassifier(base, k_best=max(k_best, 1), per_class=True)
+    return SelfTrainingClassifier(base, k_best=max(k_best, 1), per_class=True, max_iter=2)
 
 
 def _transductive_svm(facts: Facts) -> Any:
