@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -87,10 +89,9 @@ class CovarianceDensity:
     def log_likelihood(self, X: Any) -> NDArray[np.float64]:
         """``log p(x | k)`` of shape (n_rows, n_components)."""
         X = np.asarray(X, dtype=np.float64)
+        roots, log_det, trace = self._factors
         result = np.empty((len(X), len(self.mean)))
-        log_det, trace = np.empty(len(self.mean)), np.empty(len(self.mean))
-        for k, mean in enumerate(self.mean):
-            root, log_det[k], trace[k] = self._factor(k)
+        for k, (root, mean) in enumerate(zip(roots, self.mean, strict=True)):
             difference = X - mean
             if root.ndim == 2:
                 difference = solve_triangular(root, difference.T, lower=True, check_finite=False)
@@ -104,32 +105,26 @@ class CovarianceDensity:
         result *= -0.5
         return result
 
-    def _factor(self, k: int) -> tuple[NDArray[np.float64], float, float]:
-        """Root of the covariance of component k, its log determinant, the trace of C⁻¹."""
-        d = self.mean.shape[1]
-        if self.covariance_type in ("full", "tied"):
-            C = self.covariance if self.covariance_type == "tied" else self.covariance[k]
-            try:
-                root = cholesky(C, lower=True)
-            except LinAlgError as error:
-                raise ValueError(
-                    f"The covariance of component {k} cannot be inverted: there are too few "
-                    f"rows for {d} features. Use shrinkage > 0, a larger reg_covar, or "
-                    "covariance_type 'diag', 'spherical' or 'tied'."
-                ) from error
-            inverse = solve_triangular(root, np.eye(d), lower=True)
-            return root, 2.0 * float(np.log(np.diag(root)).sum()), float((inverse**2).sum())
-        if self.covariance_type == "diag":
-            var = self.covariance[k]
-        else:
-            scale = self.covariance if self.covariance.ndim == 0 else self.covariance[k]
-            var = np.full(d, float(scale))
-        if (var <= 0).any():
-            raise ValueError(
-                f"Component {k} has a feature without variance. Use shrinkage > 0 or a larger "
-                "reg_covar."
+    @cached_property
+    def _factors(self) -> tuple[Iterable[NDArray[Any]], NDArray[Any], NDArray[Any]]:
+        """Root of each component's covariance, the log determinants, the traces of C⁻¹."""
+        K, d = self.mean.shape
+        if self.covariance_type == "tied":
+            root, log_det, trace = _factor(self.covariance, 0)
+            return [root] * K, np.full(K, log_det), np.full(K, trace)
+        if self.covariance_type == "full":
+            roots, log_dets, traces = zip(
+                *(_factor(C, k) for k, C in enumerate(self.covariance)), strict=True
             )
-        return np.sqrt(var), float(np.log(var).sum()), float((1.0 / var).sum())
+            return roots, np.array(log_dets), np.array(traces)
+        var = np.broadcast_to(self.covariance.reshape((*self.covariance.shape[:1], -1)), (K, d))
+        flat = (var <= 0).any(axis=1)
+        if flat.any():
+            raise ValueError(
+                f"Component {np.argmax(flat)} has a feature without variance. Use shrinkage > 0 "
+                "or a larger reg_covar."
+            )
+        return np.sqrt(var), np.log(var).sum(axis=1), (1.0 / var).sum(axis=1)
 
     def collect(self, X: Any, responsibilities: NDArray[np.float64]) -> Scatter:
         """Weighted means and scatter."""
@@ -185,10 +180,10 @@ class CovarianceDensity:
         d = self.mean.shape[1]
         total = 0.0
         apart = statistics.means - self.mean
-        for k, count in enumerate(statistics.counts):
-            root, log_det, trace = self._factor(k)
-            total += count * (d * np.log(2 * np.pi) + log_det)
-            total += count * (self.shrinkage + self.floor) * trace
+        roots, log_det, trace = self._factors
+        for k, (root, count) in enumerate(zip(roots, statistics.counts, strict=True)):
+            total += count * (d * np.log(2 * np.pi) + log_det[k])
+            total += count * (self.shrinkage + self.floor) * trace[k]
             if root.ndim == 2:
                 shift = solve_triangular(root, apart[k], lower=True)
             else:
@@ -206,6 +201,20 @@ class CovarianceDensity:
     def log_prior(self) -> float:
         """No further penalty."""
         return 0.0
+
+
+def _factor(C: NDArray[np.float64], k: int) -> tuple[NDArray[np.float64], float, float]:
+    """Root of the covariance of component k, its log determinant, the trace of C⁻¹."""
+    try:
+        root = cholesky(C, lower=True)
+    except LinAlgError as error:
+        raise ValueError(
+            f"The covariance of component {k} cannot be inverted: there are too few rows for "
+            f"{len(C)} features. Use shrinkage > 0, a larger reg_covar, or covariance_type 'diag', "
+            "'spherical' or 'tied'."
+        ) from error
+    inverse = solve_triangular(root, np.eye(len(C)), lower=True)
+    return root, 2.0 * float(np.log(np.diag(root)).sum()), float((inverse**2).sum())
 
 
 def _trace_of_solve(root: NDArray[np.float64], S: NDArray[np.float64]) -> float:
