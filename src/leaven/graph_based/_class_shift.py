@@ -78,7 +78,7 @@ def balancing_shifts(
     >>> f = np.array([0.5, 0.7, 0.8, 0.9])
     >>> b, spread = balancing_shifts(np.column_stack([-f, f]), np.array([0.5, 0.5]))
     >>> np.column_stack([-f, f] - b[:, None]).argmax(axis=1), round(spread, 4)
-    (array([0, 0, 1, 1]), 0.1212)
+    (array([0, 0, 1, 1]), 0.125)
     """
     distance = np.abs(scores - np.median(scores, axis=0))
     spread = float(np.minimum(distance, np.quantile(distance, 0.95)).mean()) or 1.0
