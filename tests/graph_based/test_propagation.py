@@ -20,6 +20,7 @@ from leaven.graph_based import (
     SoftLabelPropagationClassifier,
     class_mass_normalization,
 )
+from leaven.graph_based._class_shift import balancing_shifts
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
@@ -114,6 +115,14 @@ def test_poisson_meets_the_class_proportions_by_constants_alone():
     logits = np.log(found) * model.score_scale_ - model.scores_[9:]
     between = logits - logits[:, :1]  # the constant of a row cancels
     assert_allclose(between, np.broadcast_to(between[0], between.shape), atol=1e-9)
+
+
+def test_two_tight_clusters_are_not_split_to_meet_a_prior():
+    rng = np.random.default_rng(1)
+    u = np.where(np.arange(100) < 10, 3.0, -1.0) + 1e-3 * rng.normal(size=100)
+    scores = np.column_stack([-u, u])
+    b, _ = balancing_shifts(scores, np.array([0.5, 0.5]))
+    assert_array_equal((scores - b).argmax(axis=1), np.arange(100) < 10)
 
 
 def test_a_share_of_zero_keeps_a_class_for_its_labels():

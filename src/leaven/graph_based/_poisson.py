@@ -80,8 +80,9 @@ class PoissonClassifier(GraphClassifier):
               \qquad \sum_i d_i u_i = 0 ,
 
     and gives row i the class of the largest ``u_ic``. The equation determines ``u`` up to a
-    constant for each class only, and the mean of the second line is moved far by a few nodes
-    that hang by a thread; so with a ``prior`` constants ``b`` are chosen such that
+    constant for each class only, and a few nodes that hang by a thread move the mean, which
+    the second equation sets to zero, far away; so with a ``prior`` constants ``b`` are chosen
+    such that
 
     .. math:: p_{ic} \propto \exp((u_{ic} - b_c) / m) ,
               \qquad \frac1n \sum_i p_{ic} = q_c ,
