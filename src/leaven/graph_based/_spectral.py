@@ -29,14 +29,16 @@ def minimize_on_sphere(
 ) -> tuple[NDArray[Any], float]:
     """Minimize ``wᵀ G w - 2 bᵀ w`` subject to ``wᵀ w = radius_squared``.
 
-    The minimizer solves ``(G - λ I) w = b``, where λ is the smallest eigenvalue of
+    The minimizer solves ``(G - λ I) w = b`` with the λ below all eigenvalues of G for which w
+    has the right length. It is also the smallest eigenvalue of
 
     .. code-block:: none
 
         [       G           -I ]
         [ -b bᵀ / radius²    G ]
 
-    (Gander, Golub and von Matt, "A constrained eigenvalue problem", 1989).
+    (Gander, Golub and von Matt, "A constrained eigenvalue problem", 1989), but that matrix is
+    twice as large and not symmetric, and loses digits where λ is close to an eigenvalue of G.
 
     Parameters
     ----------
@@ -53,8 +55,7 @@ def minimize_on_sphere(
 
     Notes
     -----
-    The eigenvalue of that matrix, which is not symmetric, has lost digits when λ is close
-    to an eigenvalue of G. Newton's method on ``1 / |w(λ)|`` restores them.
+    Newton's method on ``1 / |w(λ)|``, which is nearly a straight line, needs a handful of steps.
 
     Examples
     --------
@@ -79,21 +80,17 @@ def minimize_on_sphere(
         if missing >= 0:
             w[0] = np.sqrt(missing)
             return Q @ w, float(values[0])
-    d = len(b)
-    block = np.zeros((2 * d, 2 * d))
-    block[:d, :d] = block[d:, d:] = np.diag(values)
-    block[:d, d:] = -np.eye(d)
-    block[d:, :d] = -np.outer(beta, beta) / radius_squared
-    start = values[0] - np.linalg.eigvals(block).real.min()
-    low, high = below / radius, float(np.linalg.norm(beta)) / radius
-    gap = _newton(beta, above, radius, float(np.clip(start, low, high)), low, high)
+    gap = _newton(beta, above, radius)
     return Q @ (beta / (above + gap)), float(values[0] - gap)
 
 
-def _newton(
-    beta: NDArray[Any], above: NDArray[Any], radius: float, gap: float, low: float, high: float
-) -> float:
-    """Solve ``|beta / (above + gap)| = radius`` for the gap, which lies in [low, high]."""
+def _newton(beta: NDArray[Any], above: NDArray[Any], radius: float) -> float:
+    """Solve ``|beta / (above + gap)| = radius`` for the gap; ``above`` ascends from zero."""
+    # The first j entries alone are at least |beta[:j]| / (above[j - 1] + gap) long, which bounds
+    # the gap from below. From there Newton's method goes up without passing the solution.
+    lengths = np.sqrt(np.cumsum(beta**2))
+    low, high = float((lengths / radius - above).max()), float(lengths[-1] / radius)
+    gap = low
     for _ in range(100):
         if gap <= 0:
             gap = (low + high) / 2.0
