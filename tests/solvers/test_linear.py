@@ -67,6 +67,19 @@ def test_a_full_space_ends_a_block():
     assert_allclose(solution.x, np.linalg.solve(A.toarray(), B), atol=1e-10)
 
 
+@pytest.mark.parametrize(("n_features", "method"), [(2, "direct"), (20, "cg")])
+def test_auto_suits_the_solver_to_the_dimension_of_a_middling_graph(n_features, method):
+    # LU of a surface stays sparse; of neighbors in many dimensions it fills in.
+    rng = np.random.default_rng(0)
+    L = KNNGraph(10).build(rng.normal(size=(1_000, n_features))).laplacian()
+    A = sparse.csr_array(L + sparse.diags_array(np.eye(1, 1_000)[0] + 1e-4))
+    B = rng.normal(size=(1_000, 3))
+    solution = solve_spd(A, B)
+    assert solution.method == method
+    assert solution.converged
+    assert_allclose(solution.x, np.linalg.solve(A.toarray(), B), rtol=1e-3, atol=1e-2)
+
+
 def test_auto_changes_to_multigrid_when_conjugate_gradients_are_slow(monkeypatch):
     pytest.importorskip("pyamg")
     monkeypatch.setattr(_linear, "_DIRECT_BELOW", 10)

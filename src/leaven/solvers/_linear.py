@@ -25,8 +25,16 @@ from leaven._threads import one_thread
 
 METHODS = ("auto", "direct", "cg", "amg", "propagation")
 
+_ALWAYS_DIRECT = 600
+"""Sparse LU is fastest up to about this many nodes, whatever the graph."""
+
 _DIRECT_BELOW = 3_000
-"""Sparse LU is fastest below about this many nodes; on larger neighbor graphs it fills in."""
+"""Up to so many nodes LU is fastest where the graph is like a surface, which is also where
+conjugate gradients are slow. Neighbors in many dimensions make it fill in; then conjugate
+gradients are fast, and they are tried first."""
+
+_QUICK = 60
+"""Iterations within which conjugate gradients are faster than that LU."""
 
 _TREE_LIKE = 4.0
 """With at most this many entries a row (a tree has three) LU does not fill in at any size."""
@@ -89,8 +97,8 @@ def solve_spd(
         - ``"amg"``: conjugate gradients with algebraic multigrid (pyamg, extra ``ann``);
         - ``"propagation"``: the iteration ``X ← X + D^{-1} (B - A X)``, which for
           harmonic functions is label propagation. Slow; for comparison;
-        - ``"auto"``: LU for small and for tree-like systems, otherwise conjugate
-          gradients, with a change to multigrid when they are too slow.
+        - ``"auto"``: LU for small and for tree-like systems, otherwise conjugate gradients;
+          when they are too slow LU up to 3,000 rows, and multigrid beyond.
     tol : float, default=1e-6
         Largest relative residual of a column.
     max_iter : int, default=10,000
@@ -116,11 +124,19 @@ def solve_spd(
     n = A.shape[0]
     if n == 0 or B.shape[1] == 0:
         return Solution(np.zeros(B.shape), "direct", 0, 0.0, True)
-    if method == "direct" or (method == "auto" and (n <= _DIRECT_BELOW or A.nnz <= _TREE_LIKE * n)):
+    if method == "direct" or (method == "auto" and _suits_direct(A)):
         return _direct(A, B)
+    if method == "auto" and n <= _DIRECT_BELOW:
+        quick = _krylov(A, B, "cg", tol, min(_QUICK, max_iter))
+        return quick if quick.converged else _direct(A, B)
     if method == "propagation":
         return _propagation(A, B, tol, max_iter)
     return _krylov(A, B, method, tol, max_iter)
+
+
+def _suits_direct(A: sparse.csr_array) -> bool:
+    n = A.shape[0]
+    return bool(n <= _ALWAYS_DIRECT or A.nnz <= _TREE_LIKE * n)
 
 
 def _direct(A: sparse.csr_array, B: NDArray[Any]) -> Solution:
