@@ -296,7 +296,7 @@ class ClusterThenLabel(TransductionMixin, BaseEstimator):
             with warnings.catch_warnings():
                 # Fewer distinct rows than clusters: such a candidate is no better, and not used.
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                candidate = KMeans(n_clusters=size, n_init=4, random_state=seed).fit(X)
+                candidate = KMeans(n_clusters=size, n_init=2, random_state=seed).fit(X)
             found = candidate.labels_[labeled]
             score = held_out_accuracy(found, codes[labeled], n_classes)
             if score > best:
