@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
@@ -47,6 +48,7 @@ from leaven.model_selection._safe_report import (
     estimate_difference,
     estimate_from_folds,
     estimate_share,
+    results_of_choosing,
     voters_among,
 )
 from leaven.model_selection._safe_vote import count_votes
@@ -113,23 +115,59 @@ def test_the_decision_by_hand() -> None:
     sup = outcome("sup", SUPERVISED, [1, 0, 1, 0, 1, 0, 0, 0, 1, 1])
     weak = outcome("weak", SUPERVISED, [1, 0, 1, 0, 1, 0, 0, 0, 1, 0])
     semi = outcome("semi", SEMI_SUPERVISED, [1, 1, 1, 1, 1, 1, 0, 0, 1, 1])
-    # Differences 0 1 0 1 0 1 0 0 0 0: gain 0.3, s² = (3 + 1 - 9 / 12) / 144.
-    se = np.sqrt(4 - 9 / 12) / 12
-    assert 1.9 * se < 0.3 < 2.0 * se
+    # sup leads weak by its last row alone. Without that row they are equal, and share it.
+    # Differences 0 1 0 1 0 1 0 0 0 0.5: gain 0.35, s² = (3.25 + 1 - 3.5² / 12) / 144.
+    se = np.sqrt(4.25 - 3.5**2 / 12) / 12
+    assert 1.9 * se < 0.35 < 2.4 * se
     bold = decide([weak, sup, semi], 5, 1.9, by_row=True)
     assert (bold.choice, bold.unlabeled_helped) == ("semi", "yes")
+    assert bold.luck == pytest.approx(0.05)
     assert bold.reason == (
+        "The unlabeled rows helped: semi 0.80 against 0.50 of sup (0.45 without the luck of the "
+        "best of 2), a gain of 0.35 ± 0.15."
+    )
+    alone = decide([sup, semi], 5, 1.9, by_row=True)
+    assert alone.reason == (
         "The unlabeled rows helped: semi 0.80 against 0.50 of sup, a gain of 0.30 ± 0.15."
     )
-    wary = decide([weak, sup, semi], 5, 2.0, by_row=True)
+    wary = decide([weak, sup, semi], 5, 2.4, by_row=True)
     assert (wary.choice, wary.unlabeled_helped) == ("sup", "cannot tell")
-    assert "within 2 standard errors" in wary.reason
+    assert "within 2.4 standard errors" in wary.reason
     assert (wary.best_supervised, wary.best_semi_supervised) == ("sup", "semi")
     table = wary.differences.set_index("name")
     assert list(table.index) == ["weak", "semi"]
-    assert table.loc["semi", "difference"] == pytest.approx(0.3)
+    assert table.loc["semi", "difference"] == pytest.approx(0.35)
     assert table.loc["semi", "se"] == pytest.approx(se)
     assert table.loc["weak", "difference"] == pytest.approx(-0.1)
+
+
+def test_what_choosing_is_worth_against_all_ways_to_draw() -> None:
+    results = np.array([[1.0, 0.0, 1.0, 0.5], [0.0, 1.0, 1.0, 0.0], [1.0, 1.0, 0.0, 0.0]])
+    total, times = np.zeros(4), np.zeros(4)
+    for rows in itertools.product(range(4), repeat=4):
+        scores = results[:, rows].sum(axis=1)
+        best = results[scores == scores.max()].mean(axis=0)
+        for row in set(range(4)) - set(rows):
+            total[row] += best[row]
+            times[row] += 1
+    assert_allclose(results_of_choosing(results), total / times, atol=0.1)
+    assert results_of_choosing(results).mean() < results.mean(axis=1).max()
+
+
+def test_choosing_the_best_of_coins_is_worth_a_coin() -> None:
+    rng = np.random.default_rng(0)
+    coins = rng.integers(2, size=(200, 3, 20)).astype(float)
+    best = coins.mean(axis=2).max(axis=1).mean()
+    worth = np.mean([results_of_choosing(each).mean() for each in coins])
+    assert best > 0.57
+    # Too low rather than too high: the rows that are left had no luck.
+    assert 0.45 < worth < 0.51
+
+
+def test_a_clear_best_owes_nothing_to_luck() -> None:
+    results = np.array([[1.0] * 9 + [0.0], [0.0] * 10])
+    assert_allclose(results_of_choosing(results), results[0])
+    assert_allclose(results_of_choosing(results[:1]), results[0])
 
 
 def test_equal_scores_and_worse_ones_are_no_help() -> None:

@@ -77,8 +77,9 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
     become unlabeled rows, every unlabeled row stays in training, and all candidates see the
     same folds. The best semi-supervised candidate is used if it is better than the best
     supervised one by more than ``caution`` standard errors of their paired difference; if
-    not, the best supervised candidate is used. ``report_`` tells what was tried, what was
-    chosen, and why.
+    not, the best supervised candidate is used. The best of several is lucky, and its score too
+    good: what luck adds is estimated by resampling the rows [3]_ and taken off before the two
+    are compared. ``report_`` tells what was tried, what was chosen, and why.
 
     Parameters
     ----------
@@ -90,8 +91,8 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
         supervised and is fitted on the labeled rows only. Own estimators get ``X`` as it is.
         The defaults, which None stands for, are in the notes.
     caution : float, default=1.0
-        How many standard errors the gain by unlabeled rows must exceed. 0 takes the best
-        candidate whatever its kind; larger values stay with the supervised one more often.
+        How many standard errors the gain by unlabeled rows must exceed. With 0 any gain is
+        enough; larger values stay with the supervised one more often.
     vote : bool, default=True
         Whether the candidates also vote, if there are three or more. Those that are behind the
         best by more than two standard errors have no vote. The vote then stands for all that
@@ -174,6 +175,8 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
        proportions", Statistics in Medicine 24, 2005.
     .. [2] C. Nadeau and Y. Bengio, "Inference for the generalization error", Machine Learning
        52, 2003.
+    .. [3] I. Tsamardinos, E. Greasidou and G. Borboudakis, "Bootstrapping the out-of-sample
+       predictions for efficient and accurate cross-validation", Machine Learning 107, 2018.
 
     Examples
     --------
@@ -288,6 +291,7 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
             n_repeats=0 if folds is None else len(folds.fold),
             seconds=time.perf_counter() - started,
             notes=self._notes(codes, folds),
+            luck=decision.luck,
         )
         if self.verbose:
             _logger.info("SafeClassifier: %s", decision.reason)

@@ -41,6 +41,10 @@ class OutOfTimeError(Exception):
     """The rest of a candidate's folds would not end within the time limit."""
 
 
+ROUNDING = 1e-12
+"""Means of the same numbers may differ in the last digits; scores this close are equal."""
+
+
 @dataclass(frozen=True)
 class Folds:
     """Repeated folds of the labeled rows.
@@ -375,7 +379,7 @@ def choose_within_folds(
 
 def _first_best(scores: NDArray[np.float64]) -> NDArray[np.intp]:
     """Index of the largest along the first axis; sums that differ by rounding are equal."""
-    return np.asarray(np.argmax(scores >= scores.max(axis=0) - 1e-12, axis=0))
+    return np.asarray(np.argmax(scores >= scores.max(axis=0) - ROUNDING, axis=0))
 
 
 def row_correctness(

@@ -29,7 +29,8 @@ class Trial:
         The mean and its interval.
     seconds : float
     difference, difference_low, difference_high : float
-        Of the score to that of the best supervised one; NaN where there is none to compare.
+        Of the score to that of the best supervised one, for those that use unlabeled rows
+        without the luck of having been best; NaN where there is none to compare.
     """
 
     name: str
@@ -105,9 +106,12 @@ def verdict(selection: SafeReport | None, method: str) -> str:
     show, change = score_format(selection), difference_format(selection)
     what = "of the labels held back right" if is_share(selection) else f"in {selection.scoring}"
     unit = " points" if is_share(selection) else ""
+    without = show(base.score)
+    if show(base.score - selection.luck) != without:
+        without += f" ({show(base.score - selection.luck)} without the luck of having been best)"
     return (
         f"{opening}: the best method that learns from them ({plain(best.name)}) got "
         f"{show(best.score)} {what}, the best that does not ({plain(base.name)}) "
-        f"{show(base.score)}, a difference of {change(best.difference)}{unit} (plausibly between "
+        f"{without}, a difference of {change(best.difference)}{unit} (plausibly between "
         f"{change(best.difference_low)} and {change(best.difference_high)})."
     )
