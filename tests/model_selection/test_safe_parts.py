@@ -123,8 +123,8 @@ def test_the_decision_by_hand() -> None:
     assert (bold.choice, bold.unlabeled_helped) == ("semi", "yes")
     assert bold.luck == pytest.approx(0.05)
     assert bold.reason == (
-        "The unlabeled rows helped: semi 0.80 against 0.50 of sup (0.45 without the luck of the "
-        "best of 2), a gain of 0.35 ± 0.15."
+        "The unlabeled rows helped: semi 0.80 against 0.50 of sup (0.45 without the luck of "
+        "having been best), a gain of 0.35 ± 0.15."
     )
     alone = decide([sup, semi], 5, 1.9, by_row=True)
     assert alone.reason == (
@@ -139,6 +139,19 @@ def test_the_decision_by_hand() -> None:
     assert table.loc["semi", "difference"] == pytest.approx(0.35)
     assert table.loc["semi", "se"] == pytest.approx(se)
     assert table.loc["weak", "difference"] == pytest.approx(-0.1)
+
+
+def test_without_a_vote_the_luck_of_both_sides_is_taken_off() -> None:
+    right = np.array([1, 0, 1, 0, 1, 0, 0, 0, 1, 1.0])
+    sups = [outcome("a", SUPERVISED, right), outcome("b", SUPERVISED, right[::-1].copy())]
+    semis = [outcome("c", SEMI_SUPERVISED, right), outcome("d", SEMI_SUPERVISED, right[::-1])]
+    found = decide([*sups, *semis], 5, 0.0, by_row=True)
+    # The same results on both sides: neither luck nor unlabeled rows make a difference.
+    assert found.unlabeled_helped == "no"
+    table = found.differences.set_index("name")
+    assert table.loc["c", "difference"] == pytest.approx(0.0)
+    assert table.loc["d", "difference"] > 0.0
+    assert found.reason.count("without the luck") == 2
 
 
 def test_what_choosing_is_worth_against_all_ways_to_draw() -> None:

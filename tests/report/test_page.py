@@ -131,6 +131,10 @@ def test_headline_has_the_numbers(rich_result):
         ),
         ({"choice": "bayes"}, "harmonic did best, but not by enough to rule out chance; so bayes"),
         ({"best_semi_supervised": None, "reason": "Only <one> kind."}, "Only <one> kind."),
+        (
+            {"luck": 0.021},
+            "(bayes) 68.0 % (65.9 % without the luck of having been best), a difference of +13.0",
+        ),
         ({"scoring": "f1_macro"}, "got 0.810 in f1_macro, the best that does not (bayes) 0.680"),
     ],
 )

@@ -189,7 +189,8 @@ class SafeReport:
     differences : DataFrame
         The paired difference of each candidate tried to the best supervised one: ``name``,
         ``kind``, ``difference``, ``se``, ``low``, ``high``. For the semi-supervised ones the
-        luck of the best supervised one is taken off first (see ``luck``).
+        luck of the best supervised one is taken off first (see ``luck``), and that of the best
+        of them too if there is no vote.
     choice : str
         Name of the candidate taken.
     kind : {"supervised", "semi-supervised"}
@@ -347,24 +348,26 @@ def decide(outcomes: Sequence[Outcome], n_splits: int, caution: float, by_row: b
         return Decision(
             chosen.name, "cannot tell", reason, first, second, pair_table([], 0, by_row)
         )
-    rivals = np.stack([outcome.results for outcome in tried if outcome.kind == SUPERVISED])
-    baseline = replace(supervised, results=results_of_choosing(rivals))
-    luck = supervised.estimate.value - float(baseline.results.mean())
+    baseline = _without_luck(supervised, tried)
+    # The vote is not chosen, and whoever leads it does so by more than luck.
+    rival = semi if vote is not None else _without_luck(semi, tried)
     differences = pair_table(
         [
-            (outcome, supervised if outcome.kind == SUPERVISED else baseline)
+            (rival if outcome is semi else outcome, baseline)
+            if outcome.kind == SEMI_SUPERVISED
+            else (outcome, supervised)
             for outcome in tried
             if outcome is not supervised
         ],
         n_splits,
         by_row,
     )
-    gain = compare(semi, baseline, n_splits, by_row)
+    gain = compare(rival, baseline, n_splits, by_row)
     helped = gain.value > 0 and gain.value > caution * gain.se
-    numbers = f"{semi.name} {semi.estimate.value:.2f} against {supervised.estimate.value:.2f} of "
-    numbers += f"{supervised.name}"
-    if luck >= _VISIBLE_LUCK:
-        numbers += f" ({baseline.results.mean():.2f} without the luck of the best of {len(rivals)})"
+    numbers = (
+        f"{semi.name} {semi.estimate.value:.2f}{_told(semi, rival)} against "
+        f"{supervised.estimate.value:.2f} of {supervised.name}{_told(supervised, baseline)}"
+    )
     if helped:
         verdict = "yes"
         reason = (
@@ -384,7 +387,26 @@ def decide(outcomes: Sequence[Outcome], n_splits: int, caution: float, by_row: b
             f"{gain.se:.2f}. So {supervised.name} is used."
         )
     chosen = semi if helped else supervised
-    return Decision(chosen.name, verdict, reason, first, second, differences, luck)
+    return Decision(
+        chosen.name, verdict, reason, first, second, differences, _luck(supervised, baseline)
+    )
+
+
+def _without_luck(best: Outcome, tried: Sequence[Outcome]) -> Outcome:
+    """The best of its kind, with the results that choosing it is worth."""
+    results = np.stack([outcome.results for outcome in tried if outcome.kind == best.kind])
+    return replace(best, results=results_of_choosing(results))
+
+
+def _luck(best: Outcome, without: Outcome) -> float:
+    return best.estimate.value - float(without.results.mean())
+
+
+def _told(best: Outcome, without: Outcome) -> str:
+    """What a sentence says of the luck, or nothing if it is too little to see."""
+    if _luck(best, without) < _VISIBLE_LUCK:
+        return ""
+    return f" ({without.results.mean():.2f} without the luck of having been best)"
 
 
 def compare(first: Outcome, second: Outcome, n_splits: int, by_row: bool) -> Estimate:

@@ -116,7 +116,10 @@ def _numbers(selection: SafeReport, found: list[Trial]) -> str:
         ("seconds", True),
     ]
     unit = " in points" if is_share(selection) else ""
-    caption = f"Methods, best first; differences{unit} are against the best on labeled rows only"
+    caption = (
+        f"Methods, best first; differences{unit} are against the best on labeled rows only, for "
+        "methods that learn from all rows without the luck of having been best"
+    )
     return table(caption, header, rows)
 
 
