@@ -70,6 +70,15 @@ def test_the_better_method_is_found() -> None:
     assert json.loads(json.dumps(found.to_dict()))["n_trials"] == 8
 
 
+def test_rows_that_no_label_reaches_are_no_reason_for_advice_on_graphs() -> None:
+    # Warnings are errors here: there must be none, though one group of rows has no label.
+    table = moons(n=60)
+    far = pd.DataFrame(np.random.default_rng(0).normal(50, 0.1, (30, 2)), columns=["x", "y"])
+    table = pd.concat([table, far], ignore_index=True)
+    found = compare_table(table, "t", candidates=["harmonic"], n_trials=3)
+    assert found.table["method"].tolist() == ["harmonic"]
+
+
 def test_a_complete_table_and_one_method() -> None:
     table = moons(per_class=60)
     found = compare_table(table, "t", candidates=["naive-bayes"], n_trials=2, hide=0.9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from leaven._labels import UNLABELED, class_prior, encode_labels, labeled_mask, mask_labels
+from leaven.exceptions import UnreachedWarning
 from leaven.graph import KNNGraph
 from leaven.model_selection import SafeClassifier
 from leaven.model_selection._safe_candidates import (
@@ -334,4 +336,7 @@ class TableClassifier(SafeClassifier):
             seed = estimator.get_params(deep=False)["graph"].random_state
             graph = self._graph(seed, final=True)
             chosen = replace(chosen, estimator=estimator.set_params(graph=graph))
-        super()._fit_chosen(chosen, params, data)
+        with warnings.catch_warnings():
+            # Its advice is on graphs, which the user of a table did not choose.
+            warnings.simplefilter("ignore", UnreachedWarning)
+            super()._fit_chosen(chosen, params, data)

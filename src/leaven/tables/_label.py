@@ -341,13 +341,10 @@ def _infer(
     estimator: TableClassifier, Z: Any, labels: Target
 ) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """Fit the estimator and return the class and the class probabilities of every row."""
-    with warnings.catch_warnings():
-        # Its advice is on graphs, which the user of a table did not choose.
-        warnings.simplefilter("ignore", UnreachedWarning)
-        try:
-            estimator.fit(Z, labels.codes)
-        except ValueError as error:
-            raise TableError(str(error)) from error
+    try:
+        estimator.fit(Z, labels.codes)
+    except ValueError as error:
+        raise TableError(str(error)) from error
     n_unreached = getattr(last_step(estimator.best_estimator_), "n_unreached_", 0)
     if n_unreached:
         sampled = "" if estimator.sample_ is None else " of the sample"
