@@ -78,8 +78,8 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
     same folds. The best semi-supervised candidate is used if it is better than the best
     supervised one by more than ``caution`` standard errors of their paired difference; if
     not, the best supervised candidate is used. The best of several is lucky, and its score too
-    good: what luck adds is estimated by resampling the rows [3]_ and taken off before the two
-    are compared. ``report_`` tells what was tried, what was chosen, and why.
+    good: what luck adds is estimated and taken off before the two are compared. ``report_``
+    tells what was tried, what was chosen, and why.
 
     Parameters
     ----------
@@ -166,6 +166,10 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
     pairs [1]_ keeps it from being zero with four rows. Other scores than the accuracy are no
     means over rows, and the corrected resampled variance over folds [2]_ is used.
 
+    The score of the best supervised candidate is drawn towards the mean of all supervised ones
+    by as much of its lead as chance explains [3]_: without this the luckiest of three is what
+    unlabeled rows are measured by. The vote is not chosen and needs no such correction.
+
     With one label in every class nothing can be held out: the first supervised candidate is
     used. The estimate is of one draw of labels; the method guards on average, not always.
 
@@ -175,8 +179,8 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
        proportions", Statistics in Medicine 24, 2005.
     .. [2] C. Nadeau and Y. Bengio, "Inference for the generalization error", Machine Learning
        52, 2003.
-    .. [3] I. Tsamardinos, E. Greasidou and G. Borboudakis, "Bootstrapping the out-of-sample
-       predictions for efficient and accurate cross-validation", Machine Learning 107, 2018.
+    .. [3] B. Efron and C. Morris, "Data analysis using Stein's estimator and its
+       generalizations", Journal of the American Statistical Association 70, 1975.
 
     Examples
     --------

@@ -23,7 +23,6 @@ its vote. There are many of them, and the best of many is lucky: with one, accur
 
 _Z = 1.959963984540054
 
-_RESAMPLES = 500
 _VISIBLE_LUCK = 0.005
 """Below this the luck is rounded away in a sentence, and not mentioned."""
 
@@ -117,17 +116,27 @@ def estimate_from_folds(scores: NDArray[np.float64], n_splits: int) -> Estimate:
     return Estimate(value, se, value - width, value + width)
 
 
-def results_of_choosing(results: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Results of whichever candidate is best, on rows that had no part in finding the best.
+def results_without_luck(
+    results: NDArray[np.float64], best: int, n_splits: int | None = None
+) -> NDArray[np.float64]:
+    r"""Results of the best candidate, drawn towards the mean of all as far as luck may reach.
 
     The score of the best of several candidates is too good: the luck of its rows made it the
-    best. So rows are drawn with replacement, the best candidate on those drawn is taken, and its
-    results on the rows not drawn are averaged over many draws (the bootstrap bias correction of
-    Tsamardinos, Greasidou and Borboudakis, 2018). Equals, of which few rows have many, share.
+    best. If all were equally good, the variance of their mean scores would be that of chance,
+    :math:`v`, which their rows tell; it is :math:`s^2`. The share :math:`v / s^2` of what sets
+    the best apart from the mean of all is expected to be luck (Efron and Morris, 1975):
+
+    .. math:: \lambda = \min(1, v / s^2), \qquad
+              (1 - \lambda) \, a_{\text{best}} + \lambda \, \bar a .
 
     Parameters
     ----------
     results : ndarray of shape (n_candidates, n_rows)
+        Or one number a fold.
+    best : int
+        Place of the best candidate.
+    n_splits : int, optional
+        Folds of a repeat, if the results are those of folds, which share training rows.
 
     Returns
     -------
@@ -135,28 +144,24 @@ def results_of_choosing(results: NDArray[np.float64]) -> NDArray[np.float64]:
 
     Examples
     --------
-    Two candidates that guess: the best seems to have 0.75.
+    Two candidates that guess: chance explains all of the lead of the first.
 
     >>> import numpy as np
-    >>> from leaven.model_selection._safe_report import results_of_choosing
-    >>> guesses = np.array([[1, 1, 1, 0, 0, 0, 1, 1], [0, 1, 0, 1, 0, 1, 1, 0.0]])
-    >>> round(float(results_of_choosing(guesses).mean()), 1)
-    0.5
+    >>> from leaven.model_selection._safe_report import results_without_luck
+    >>> guesses = np.array([[1, 1, 1, 0, 1, 0, 1, 1], [0, 1, 0, 1, 0, 1, 1, 0.0]])
+    >>> guesses.mean(axis=1), float(results_without_luck(guesses, 0).mean())
+    (array([0.75, 0.5 ]), 0.625)
     """
     n_candidates, n = results.shape
-    if n_candidates == 1 or n == 1:
-        return np.asarray(results.max(axis=0))
-    # A seed of its own: the same results always give the same verdict.
-    rng = np.random.default_rng(0)
-    total, times = np.zeros(n), np.zeros(n)
-    for _ in range(_RESAMPLES):
-        drawn = np.bincount(rng.integers(n, size=n), minlength=n)
-        left = drawn == 0
-        scores = results @ drawn / n
-        best = scores >= scores.max() - ROUNDING
-        total[left] += results[np.ix_(best, left)].mean(axis=0)
-        times += left
-    return total / times
+    mean = results.mean(axis=0)
+    apart = results - mean
+    spread = float(apart.mean(axis=1).var(ddof=1)) if n_candidates > 1 else 0.0
+    if n == 1 or spread <= ROUNDING**2:
+        return np.asarray(results[best])
+    per_mean = 1 / n if n_splits is None else 1 / n + 1 / (n_splits - 1)
+    chance = float(apart.var(axis=1, ddof=1).sum()) / (n_candidates - 1) * per_mean
+    share = min(1.0, chance / spread)
+    return np.asarray(share * mean + (1.0 - share) * results[best])
 
 
 @dataclass(frozen=True)
@@ -226,8 +231,8 @@ class SafeReport:
     notes : tuple of str
         What else to know, such as classes that could not be tested.
     luck : float
-        By how much the score of the best supervised candidate is too good because it is the
-        best of several, by resampling the rows.
+        By how much the score of the best supervised candidate is expected to be too good
+        because it is the best of several.
     """
 
     candidates: pd.DataFrame
@@ -325,8 +330,8 @@ def decide(outcomes: Sequence[Outcome], n_splits: int, caution: float, by_row: b
 
     ``outcomes`` stand in order of preference, which settles equal scores; those that were not
     tried do not count. The vote, where there is one, stands for all that use unlabeled rows,
-    unless one of them leads it by more than two standard errors. The gain is that over what
-    choosing a supervised candidate is worth, not over the score of the luckiest of them.
+    unless one of them leads it by more than two standard errors. The gain is that over the best
+    supervised candidate without the luck of having been best.
     """
     tried = [outcome for outcome in outcomes if outcome.status == TRIED]
     supervised = _best(tried, SUPERVISED)
@@ -348,9 +353,9 @@ def decide(outcomes: Sequence[Outcome], n_splits: int, caution: float, by_row: b
         return Decision(
             chosen.name, "cannot tell", reason, first, second, pair_table([], 0, by_row)
         )
-    baseline = _without_luck(supervised, tried)
+    baseline = _without_luck(supervised, tried, n_splits, by_row)
     # The vote is not chosen, and whoever leads it does so by more than luck.
-    rival = semi if vote is not None else _without_luck(semi, tried)
+    rival = semi if vote is not None else _without_luck(semi, tried, n_splits, by_row)
     differences = pair_table(
         [
             (rival if outcome is semi else outcome, baseline)
@@ -392,10 +397,12 @@ def decide(outcomes: Sequence[Outcome], n_splits: int, caution: float, by_row: b
     )
 
 
-def _without_luck(best: Outcome, tried: Sequence[Outcome]) -> Outcome:
-    """The best of its kind, with the results that choosing it is worth."""
-    results = np.stack([outcome.results for outcome in tried if outcome.kind == best.kind])
-    return replace(best, results=results_of_choosing(results))
+def _without_luck(best: Outcome, tried: Sequence[Outcome], n_splits: int, by_row: bool) -> Outcome:
+    """The best of its kind, with results freed of the luck of having been best."""
+    rivals = [outcome for outcome in tried if outcome.kind == best.kind]
+    results = np.stack([outcome.results for outcome in rivals])
+    place = next(i for i, outcome in enumerate(rivals) if outcome is best)
+    return replace(best, results=results_without_luck(results, place, None if by_row else n_splits))
 
 
 def _luck(best: Outcome, without: Outcome) -> float:
