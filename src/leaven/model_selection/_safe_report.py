@@ -368,32 +368,29 @@ def decide(outcomes: Sequence[Outcome], n_splits: int, caution: float, by_row: b
         by_row,
     )
     gain = compare(rival, baseline, n_splits, by_row)
-    helped = gain.value > 0 and gain.value > caution * gain.se
     numbers = (
         f"{semi.name} {semi.estimate.value:.2f}{_told(semi, rival)} against "
         f"{supervised.estimate.value:.2f} of {supervised.name}{_told(supervised, baseline)}"
     )
-    if helped:
-        verdict = "yes"
-        reason = (
-            f"The unlabeled rows helped: {numbers}, a gain of {gain.value:.2f} ± {gain.se:.2f}."
+    verdict, reason = _judge(gain, caution, numbers, supervised.name)
+    choice = semi.name if verdict == "yes" else supervised.name
+    luck = _luck(supervised, baseline)
+    return Decision(choice, verdict, reason, first, second, differences, luck)
+
+
+def _judge(gain: Estimate, caution: float, numbers: str, supervised: str) -> tuple[str, str]:
+    """Say whether the unlabeled rows helped, in a word and in a sentence."""
+    size = f"{gain.value:.2f} ± {gain.se:.2f}"
+    if gain.value > 0 and gain.value > caution * gain.se:
+        return "yes", f"The unlabeled rows helped: {numbers}, a gain of {size}."
+    if gain.value > 0:
+        return "cannot tell", (
+            f"Whether the unlabeled rows helped cannot be told: {numbers}, a gain of {size}, is "
+            f"within {caution:g} standard errors. So {supervised} is used, which does without them."
         )
-    elif gain.value > 0:
-        verdict = "cannot tell"
-        reason = (
-            f"Whether the unlabeled rows helped cannot be told: {numbers}, a gain of "
-            f"{gain.value:.2f} ± {gain.se:.2f}, is within {caution:g} standard errors. So "
-            f"{supervised.name} is used, which does without them."
-        )
-    else:
-        verdict = "no"
-        reason = (
-            f"The unlabeled rows did not help: {numbers}, a difference of {gain.value:.2f} ± "
-            f"{gain.se:.2f}. So {supervised.name} is used."
-        )
-    chosen = semi if helped else supervised
-    return Decision(
-        chosen.name, verdict, reason, first, second, differences, _luck(supervised, baseline)
+    return "no", (
+        f"The unlabeled rows did not help: {numbers}, a difference of {size}. So {supervised} is "
+        "used."
     )
 
 
