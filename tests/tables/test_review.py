@@ -18,9 +18,15 @@ from leaven.tables._map import map_points
 from leaven.tables._review import hard_to_call, rows_to_ask
 
 
-def selection(score: float, n_tested: int) -> SimpleNamespace:
+def selection(score: float, n_tested: int, *, best_supervised: str = "a") -> SimpleNamespace:
     candidates = pd.DataFrame({"name": ["a", "b"], "score": [0.1, score]})
-    return SimpleNamespace(candidates=candidates, choice="b", n_tested=n_tested)
+    return SimpleNamespace(
+        candidates=candidates,
+        choice="b",
+        n_tested=n_tested,
+        best_supervised=best_supervised,
+        luck=0.05,
+    )
 
 
 def test_as_many_are_flagged_as_are_expected_to_be_wrong() -> None:
@@ -33,6 +39,8 @@ def test_as_many_are_flagged_as_are_expected_to_be_wrong() -> None:
     assert P[review.rows, 0].max() == review.highest
     assert P[~review.rows & ~labeled, 0].min() > review.highest
     assert "27.5%" in review.rule
+    lucky = hard_to_call(P, labeled, selection(0.75, 18, best_supervised="b"))
+    assert lucky.rows.sum() == round((0.3 * 18 + 1) / 20 * 100)
     none = hard_to_call(P, labeled, None)
     assert none.rows.sum() == 10
     unknown = hard_to_call(P, labeled, selection(np.nan, 0))

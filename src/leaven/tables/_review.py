@@ -36,9 +36,10 @@ def hard_to_call(
 ) -> Review:
     """Flag the inferred rows that are hard to call.
 
-    Where labels were held back, of n of them the method called e wrong: about the share
-    ``(e + 1) / (n + 2)`` (the rule of succession) of the inferred labels is wrong too, and as
-    many rows with the lowest confidence are flagged. Confidences of different methods do not
+    Where labels were held back, of n of them the method called e wrong (more by the luck of
+    having been best, if it owes that the choice): about the share ``(e + 1) / (n + 2)`` (the
+    rule of succession) of the inferred labels is wrong too, and as many rows with the lowest
+    confidence are flagged. Confidences of different methods do not
     mean the same, and this rule needs their order only. Without such an estimate it is a
     tenth of the rows. Rows as confident as the last one flagged are flagged too, so that
     equal rows are treated alike; certain ones never are.
@@ -76,7 +77,8 @@ def _expected_error(selection: SafeReport) -> float | None:
     if not selection.n_tested or not np.isfinite(score).all():
         return None
     n = selection.n_tested
-    return float(((1.0 - score[0]) * n + 1.0) / (n + 2.0))
+    luck = selection.luck if selection.choice == selection.best_supervised else 0.0
+    return float(((1.0 - score[0] + luck) * n + 1.0) / (n + 2.0))
 
 
 def rows_to_ask(
