@@ -143,7 +143,8 @@ def augmented(W, y, h, eta, rho):
 
 @pytest.mark.parametrize(("eta", "rho"), [(0.1, 0.0), (0.4, 0.0), (0.1, 0.3)])
 def test_external_classifier(eta, rho):
-    h = RNG.dirichlet(np.ones(3), size=60)
+    rng = np.random.default_rng(1)
+    h = rng.dirichlet(np.ones(3), size=60)
     model = HarmonicClassifier(GivenGraph(W), external=h, external_weight=eta, label_noise=rho).fit(
         X, Y
     )

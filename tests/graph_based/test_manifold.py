@@ -69,6 +69,7 @@ def test_formula_of_the_paper(kernel, params, approximation):
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_svc_is_at_the_minimum_of_its_objective(loss):
+    rng = np.random.default_rng(1)
     gamma_a, gamma_i, n = 0.02, 30.0, 50
     graph, params = KNNGraph(5), {"gamma": 0.4}
     L = graph.build(X).laplacian().toarray()
@@ -87,7 +88,7 @@ def test_svc_is_at_the_minimum_of_its_objective(loss):
     at_model = objective(np.append(alpha, model.intercept_[0]))
     # No step in any direction, and no other optimizer, finds anything lower.
     for _ in range(200):
-        step = RNG.normal(size=51) * 10.0 ** RNG.uniform(-6, -1)
+        step = rng.normal(size=51) * 10.0 ** rng.uniform(-6, -1)
         assert objective(np.append(alpha, model.intercept_[0]) + step) >= at_model - 1e-9
     if loss == "squared_hinge":
         found = minimize(objective, np.zeros(51), method="BFGS", options={"maxiter": 2_000})
@@ -96,8 +97,9 @@ def test_svc_is_at_the_minimum_of_its_objective(loss):
 
 
 def test_squared_hinge_newton_against_a_general_optimizer():
-    A = RNG.normal(size=(20, 20))
-    K, t = A @ A.T, np.where(RNG.random(20) < 0.5, 1.0, -1.0)
+    rng = np.random.default_rng(1)
+    A = rng.normal(size=(20, 20))
+    K, t = A @ A.T, np.where(rng.random(20) < 0.5, 1.0, -1.0)
 
     def objective(v):
         f = K @ v[:-1] + v[-1]
@@ -141,7 +143,8 @@ def test_landmarks_come_close_and_all_rows_are_exact(cls, monkeypatch):
 
 
 def test_sparse_rows_linear_and_rbf():
-    S = sparse.random_array((60, 20), density=0.3, rng=RNG, format="csr")
+    rng = np.random.default_rng(1)
+    S = sparse.random_array((60, 20), density=0.3, rng=rng, format="csr")
     y = np.where(np.arange(60) < 20, np.arange(60) % 3, -1)
     for kernel in ("linear", "rbf"):
         a = LaplacianRLSClassifier(kernel=kernel, graph=KNNGraph(5)).fit(S, y)

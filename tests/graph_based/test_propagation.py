@@ -73,7 +73,8 @@ def test_consistency_equals_dense_solve_and_label_spreading(alpha):
 
 
 def test_self_loops_do_not_count_in_consistency():
-    loops = W + np.diag(RNG.random(60))
+    rng = np.random.default_rng(1)
+    loops = W + np.diag(rng.random(60))
     base = ConsistencyClassifier(GivenGraph(W)).fit(X, Y)
     for method in ("closed", "iterate"):
         model = ConsistencyClassifier(GivenGraph(loops), method=method, tol=1e-9).fit(X, Y)
@@ -230,13 +231,14 @@ def test_a_lonely_labeled_row_keeps_its_label():
 
 
 def test_iteration_reports_what_it_did(caplog):
+    rng = np.random.default_rng(1)
     with pytest.warns(ConvergenceWarning, match="did not converge in 3 steps"):
         model = LabelPropagationClassifier(method="iterate", max_iter=3).fit(X, Y)
     assert not model.converged_
     with caplog.at_level(logging.INFO, logger="leaven"):
         model = ConsistencyClassifier(alpha=0.5, method="iterate", verbose=1).fit(X, Y)
     assert len(caplog.records) == model.n_iter_
-    rows = RNG.normal(size=(4_000, 3))
+    rows = rng.normal(size=(4_000, 3))
     y = np.where(np.arange(4_000) < 9, np.arange(4_000) % 3, -1)
     with pytest.warns(ConvergenceWarning, match="residual"):
         PoissonClassifier(KNNGraph(15), max_iter=1).fit(rows, y)

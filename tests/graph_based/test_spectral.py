@@ -73,6 +73,7 @@ def test_sphere_minimum_when_b_misses_the_lowest_eigenvector():
 
 @pytest.mark.parametrize("laplacian", ["random-walk", "combinatorial"])
 def test_constraints_and_objective_of_the_paper(laplacian):
+    rng = np.random.default_rng(1)
     graph = KNNGraph(8).build(X)
     basis = spectral_basis(graph, 10, laplacian=laplacian)
     V = basis.vectors
@@ -92,7 +93,7 @@ def test_constraints_and_objective_of_the_paper(laplacian):
 
     best = objective(w)
     for _ in range(2_000):
-        point = RNG.normal(size=10) + (w if RNG.random() < 0.5 else 0)
+        point = rng.normal(size=10) + (w if rng.random() < 0.5 else 0)
         assert objective(point * np.sqrt(60 / (point @ point))) >= best - 1e-6
 
 
@@ -228,11 +229,12 @@ def test_a_known_class_share_helps(seed):
 
 
 def test_projection_on_the_simplex():
-    rows = RNG.normal(size=(50, 4))
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(50, 4))
     nearest = project_to_simplex(rows)
     assert_allclose(nearest.sum(axis=1), 1.0)
     assert (nearest >= 0).all()
-    others = RNG.dirichlet(np.ones(4), size=2_000)
+    others = rng.dirichlet(np.ones(4), size=2_000)
     for row, point in zip(rows, nearest, strict=True):
         assert ((others - row) ** 2).sum(axis=1).min() >= ((point - row) ** 2).sum() - 1e-12
 

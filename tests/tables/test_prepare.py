@@ -30,8 +30,6 @@ from leaven.tables._weights import (
     level_weight,
 )
 
-RNG = np.random.default_rng(0)
-
 
 def mixed_table(n: int = 80) -> pd.DataFrame:
     rng = np.random.default_rng(1)
@@ -58,7 +56,8 @@ def numbers(**columns: object) -> tuple[NumberColumns, pd.DataFrame]:
 
 
 def test_numbers_have_mean_zero_and_variance_one() -> None:
-    transformer, table = numbers(a=RNG.normal(5, 3, 200), b=RNG.uniform(0, 1e-3, 200))
+    rng = np.random.default_rng(1)
+    transformer, table = numbers(a=rng.normal(5, 3, 200), b=rng.uniform(0, 1e-3, 200))
     Z = transformer.fit_transform(table)
     assert Z.dtype == np.float32
     assert_allclose(Z.mean(axis=0), 0, atol=1e-5)
