@@ -147,6 +147,10 @@ def summarize(results):
     print(shown.round(2).to_string())
     print("\nworst sets (points):")
     print(worst.nsmallest(5, "gain")[["set", "labels", "gain"]].round(2).to_string(index=False))
+    used = table[table["semi"]]
+    share = (used["safe"] > used["supervised"]).groupby(used["labels"]).mean()
+    share = ", ".join(f"{100 * value:.0f}% at {labels}" for labels, value in share.items())
+    print(f"\nunlabeled rows, where they were used, made it better in {share} labels")
     few = shown.loc[shown.index.isin([2, 5]), "gain"]
     print(f"\nnever worse by more than one point on average: {bool((shown['gain'] >= -1).all())}")
     print(f"better by two points at 2 and at 5 labels: {bool((few >= 2).all())}, on their")
