@@ -170,6 +170,19 @@ def test_the_share_of_luck_by_hand() -> None:
     assert_allclose(results_without_luck(clear, 0, n_splits=5), expected)
 
 
+def test_the_share_of_luck_by_the_analysis_of_variance() -> None:
+    results = np.random.default_rng(0).random((4, 15)) + [[0.4], [0.0], [0.2], [0.0]]
+    k, n = results.shape
+    # Candidates as treatments, rows as blocks: what neither explains is the error.
+    between = n * ((results.mean(axis=1) - results.mean()) ** 2).sum()
+    blocks = k * ((results.mean(axis=0) - results.mean()) ** 2).sum()
+    error = ((results - results.mean()) ** 2).sum() - between - blocks
+    F = (between / (k - 1)) / (error / ((k - 1) * (n - 1)))
+    assert F > 2
+    expected = (1 - 1 / F) * results[0] + results.mean(axis=0) / F
+    assert_allclose(results_without_luck(results, 0), expected)
+
+
 def test_the_best_of_coins_is_a_coin() -> None:
     rng = np.random.default_rng(0)
     coins = rng.integers(2, size=(500, 3, 20)).astype(float)

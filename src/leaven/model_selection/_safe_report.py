@@ -124,7 +124,8 @@ def results_without_luck(
     The score of the best of several candidates is too good: the luck of its rows made it the
     best. If all were equally good, the variance of their mean scores would be that of chance,
     :math:`v`, which their rows tell; it is :math:`s^2`. The share :math:`v / s^2` of what sets
-    the best apart from the mean of all is expected to be luck (Efron and Morris, 1975):
+    the best apart from the mean of all is expected to be luck (Efron and Morris, 1975); it is
+    1 / F of the analysis of variance with rows as blocks:
 
     .. math:: \lambda = \min(1, v / s^2), \qquad
               (1 - \lambda) \, a_{\text{best}} + \lambda \, \bar a .
