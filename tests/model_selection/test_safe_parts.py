@@ -171,7 +171,8 @@ def test_the_share_of_luck_by_hand() -> None:
 
 
 def test_the_share_of_luck_by_the_analysis_of_variance() -> None:
-    results = np.random.default_rng(0).random((4, 15)) + [[0.4], [0.0], [0.2], [0.0]]
+    better = np.array([[0.4], [0.0], [0.2], [0.0]])
+    results = better + np.random.default_rng(0).random((4, 15))
     k, n = results.shape
     # Candidates as treatments, rows as blocks: what neither explains is the error.
     between = n * ((results.mean(axis=1) - results.mean()) ** 2).sum()
