@@ -192,7 +192,8 @@ def as_points(X: Any) -> Any:
         other = X.drop(columns=numeric.columns)
         if other.shape[1]:
             encoder = OneHotEncoder(max_categories=_MAX_LEVELS, sparse_output=False)
-            parts.append(encoder.fit_transform(other.astype(object).where(other.notna(), None)))
+            objects: Any = other.astype(object)  # the stubs of pandas 2 know no fill of None
+            parts.append(encoder.fit_transform(objects.where(other.notna(), None)))
         return np.hstack(parts)
     X = np.asarray(X)
     if X.ndim == 1:

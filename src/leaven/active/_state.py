@@ -36,7 +36,7 @@ class LabelState:
 
     def __init__(self, n_rows: int, y: Any = None) -> None:
         self.labels: NDArray[Any] = np.full(n_rows, None, dtype=object)
-        self.known = np.zeros(n_rows, dtype=bool)
+        self.known: NDArray[np.bool_] = np.zeros(n_rows, dtype=bool)
         self.steps: list[Step] = []
         self.asked: set[int] = set()
         self.dtype: np.dtype[Any] | None = None
@@ -145,7 +145,10 @@ class LabelState:
         columns = ["step", "row", "label", "asked", "replaced", "new_class"]
         frame = pd.DataFrame(lines, columns=columns)
         frame["label"] = frame["label"].astype(object)
-        frame["replaced"] = frame["replaced"].astype(object).where(frame["replaced"].notna(), None)
+        replaced: Any = frame["replaced"].astype(
+            object
+        )  # the stubs of pandas 2 know no fill of None
+        frame["replaced"] = replaced.where(replaced.notna(), None)
         frame["asked"] = frame["asked"].astype(bool)
         frame["new_class"] = frame["new_class"].astype(bool)
         frame.insert(1, "index", index[frame["row"].to_numpy(dtype=np.intp)])

@@ -318,7 +318,7 @@ class _Block:
         self._put(done, active, model)
         active, model = active[moving], model.take(moving)
         self._keep(moving)
-        before = np.full(len(active), np.nan)
+        before: NDArray[Any] = np.full(len(active), np.nan)
         for _ in range(self.settings.max_iter + 1):
             if not len(active):
                 break

@@ -190,7 +190,7 @@ def predictions(
             raise ValueError(f"With {size} labeled rows none are left unlabeled to test on.")
         labels = train_codes[:size]
         if not known_classes and (labels == labels[0]).all():
-            codes = np.full(len(rows), labels[0])
+            codes: NDArray[np.intp] = np.full(len(rows), labels[0])
         else:
             if semi_supervised:
                 partly = hidden.copy()

@@ -190,7 +190,7 @@ def _split_missing(
         return np.asarray(column, dtype=object), missing
     try:
         if missing.any():
-            numbers = np.zeros(len(missing), dtype=np.float64)
+            numbers: NDArray[np.float64] = np.zeros(len(missing), dtype=np.float64)
             numbers[~missing] = np.asarray(column[~missing], dtype=np.float64)
         else:
             numbers = np.asarray(column, dtype=np.float64)

@@ -347,7 +347,7 @@ class MixtureEM:
         rows = self._unlabeled
         if not len(rows):
             return None, 0.0
-        posterior = np.empty((len(rows), self.n_components))
+        posterior: NDArray[np.float64] = np.empty((len(rows), self.n_components))
         objective = 0.0
         for chunk, where in _chunks(rows, self.chunk_rows):
             part = mixture.log_joint(take_rows(self.X, chunk))

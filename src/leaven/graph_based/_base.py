@@ -103,7 +103,7 @@ class GraphClassifier(TransductionMixin, BaseEstimator):
         nothing about the classes and do not count there.
         """
         self.scores_ = scores
-        self.class_factors_ = np.ones(len(self.classes_))
+        self.class_factors_: NDArray[Any] = np.ones(len(self.classes_))
         if prior is not None:
             free = codes == UNLABELED
             counted = free if reached is None else free & reached

@@ -110,7 +110,7 @@ def _keep(graph: Graph, basis: SpectralBasis) -> None:
 def _compute(graph: Graph, n_vectors: int, laplacian: str, tol: float) -> SpectralBasis:
     n, p = graph.n_nodes, graph.n_components
     if laplacian == "combinatorial":
-        root = np.ones(n)
+        root: NDArray[Any] = np.ones(n)
         L = graph.laplacian()
     else:
         # D^{-1} (D - W) has the eigenvalues of the symmetric Laplacian, and its

@@ -258,7 +258,7 @@ class BeliefPropagationClassifier(GraphClassifier):
     def _pass(self, forest: Forest) -> NDArray[Any]:
         """Record what a pass up and down a forest is: two sweeps that end at rest."""
         self.n_iter_, self.residual_, self.converged_ = 2, 0.0, True
-        self.objective_trace_ = np.zeros(2)
+        self.objective_trace_: NDArray[Any] = np.zeros(2)
         return forest.beliefs
 
     def _flood(self, W: sparse.csr_array, evidence: NDArray[Any]) -> NDArray[Any]:

@@ -47,8 +47,9 @@ def squared_hinge_svm(
     (array([ 0.5, -0.5]), True)
     """
     n = len(t)
-    inside = np.ones(n, dtype=bool)
-    beta, intercept = np.zeros(n), 0.0
+    inside: NDArray[np.bool_] = np.ones(n, dtype=bool)
+    beta: NDArray[Any] = np.zeros(n)
+    intercept = 0.0
 
     def objective(values: NDArray[Any], coefficients: NDArray[Any]) -> float:
         loss = np.maximum(0.0, 1.0 - t * values) ** 2

@@ -188,7 +188,8 @@ class PoissonClassifier(GraphClassifier):
         self, u: NDArray[Any], codes: NDArray[np.intp], counted: NDArray[np.bool_]
     ) -> None:
         """Set the shifts; rows that are given or decided say nothing about the constants."""
-        self.class_shifts_, self.score_scale_ = np.zeros(u.shape[1]), 1.0
+        self.class_shifts_: NDArray[np.float64] = np.zeros(u.shape[1])
+        self.score_scale_ = 1.0
         if self.prior is None or not counted.any():
             return
         proportions = class_prior(self.prior, codes, self.classes_)

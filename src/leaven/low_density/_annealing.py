@@ -59,7 +59,7 @@ def solve_annealing(problem: S3VMProblem, *, tol: float, max_iter: int) -> S3VMR
     that the class ratio may split.
     """
     unlabeled, fraction = problem.unlabeled, problem.fraction
-    p = np.full(len(unlabeled), fraction)
+    p: Array = np.full(len(unlabeled), fraction)
     solution = problem.supervised(stage_tolerance(tol))
     trace = [problem.objective(solution)]
     split = np.array([(fraction * len(unlabeled)) % 1.0])

@@ -72,8 +72,10 @@ class _Search:
         """Explore the tree; tell whether the best labeling is proven to be the optimum."""
         problem, order = self.problem, itertools.count()
         root = problem.supervised(self.tol)
-        nothing = np.zeros(len(problem.unlabeled))
-        heap = [(root.dual, next(order), nothing, root)]
+        nothing: Array = np.zeros(len(problem.unlabeled))
+        heap: list[tuple[float, int, Array, SVMSolution]] = [
+            (root.dual, next(order), nothing, root)
+        ]
         while heap:
             bound, _, labels, solution = heapq.heappop(heap)
             if bound >= self._cut():

@@ -94,7 +94,7 @@ def draw_folds(
             if len(known) == wanted:
                 break
             splitter.random_state = int(rng.randint(np.iinfo(np.int32).max))
-            fold = np.empty(len(rows), dtype=np.intp)
+            fold: NDArray[np.intp] = np.empty(len(rows), dtype=np.intp)
             for number, (_, test) in enumerate(splitter.split(codes, codes)):
                 fold[np.searchsorted(rows, test)] = number
             # Numbered by first appearance, equal folds are equal arrays.

@@ -109,7 +109,7 @@ def draw_map(points: pd.DataFrame, rows: Rows, marks: Marks) -> tuple[str, int]:
     n_drawn : int
         0 if no point has a place.
     """
-    xy = points[["x", "y"]].to_numpy(dtype=float)
+    xy: NDArray[Any] = points[["x", "y"]].to_numpy(dtype=float)
     finite = np.isfinite(xy).all(axis=1)
     positions, xy = points["row"].to_numpy(dtype=np.intp)[finite], xy[finite]
     if not len(positions):

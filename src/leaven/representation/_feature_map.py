@@ -61,7 +61,8 @@ def receptive_fields(images: NDArray[Any], field: int, stride: int) -> NDArray[A
     array([[3, 4],
            [6, 7]])
     """
-    windows = sliding_window_view(images, (field, field), axis=(1, 2))
+    axes: Any = (1, 2)  # the stubs of numpy 2.2 know one axis only
+    windows: NDArray[Any] = sliding_window_view(images, (field, field), axis=axes)
     return windows[:, ::stride, ::stride]
 
 

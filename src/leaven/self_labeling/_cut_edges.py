@@ -82,7 +82,8 @@ def _exact_tail(weights: NDArray[Any], p_cut: float, observed: float) -> float:
 
 
 def _outcomes(weights: NDArray[Any], p_cut: float) -> tuple[NDArray[Any], NDArray[Any]]:
-    sums, probabilities = np.zeros(1), np.ones(1)
+    sums: NDArray[Any] = np.zeros(1)
+    probabilities: NDArray[Any] = np.ones(1)
     for weight in weights:
         sums = np.concatenate([sums, sums + weight])
         probabilities = np.concatenate([probabilities * (1 - p_cut), probabilities * p_cut])

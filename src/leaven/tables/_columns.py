@@ -165,10 +165,14 @@ class LevelColumns(TransformerMixin, BaseEstimator):
     def transform(self, X: pd.DataFrame) -> sparse.csr_matrix:
         """Return the indicators as a sparse matrix."""
         n = len(X)
-        rows, columns, data = [], [], []
+        rows: list[NDArray[np.int32]] = []
+        columns: list[NDArray[np.int32]] = []
+        data: list[NDArray[np.float32]] = []
         start = 0
         for j, width in enumerate(self.widths_):
-            codes = self.levels_[j].get_indexer(pd.Index(level_cells(X.iloc[:, j]), dtype=object))
+            codes: NDArray[np.intp] = self.levels_[j].get_indexer(
+                pd.Index(level_cells(X.iloc[:, j]), dtype=object)
+            )
             if self.with_other_[j]:
                 codes = np.where(codes == _OTHER, len(self.levels_[j]), codes)
             # A level that was not there in fit, in a column without rare levels, is no level.

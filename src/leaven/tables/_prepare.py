@@ -196,7 +196,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         Z = self._finished(self._transformer.fit_transform(table))
         self.layout_ = self._make_layout(Z.shape[1])
         self._scales = np.ones(Z.shape[1], dtype=np.float32)
-        weights = np.ones(len(self.layout_.names))
+        weights: NDArray[np.float64] = np.ones(len(self.layout_.names))
         if self.weigh:
             codes = None if y is None else _codes(y, len(table))
             self._scales, weights = learn_scales(Z, self.layout_, codes, rng)

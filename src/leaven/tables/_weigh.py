@@ -78,7 +78,7 @@ def learn_scales(
     """
     column_of, block_of = layout.column_of, layout.block_of
     n_columns, n_blocks = len(layout.names), int(block_of.max()) + 1
-    weights = np.ones(n_columns)
+    weights: NDArray[np.float64] = np.ones(n_columns)
     structured = np.unique(column_of[block_of == 0]) if layout.has_structured else column_of[:0]
     if codes is not None and len(structured) > 1:
         separation = class_separation(Z, codes, column_of, n_columns)
