@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+from scipy.special import logsumexp, softmax
 from sklearn.datasets import load_digits
 from sklearn.semi_supervised import LabelSpreading
 
@@ -20,7 +22,7 @@ from leaven.graph_based import (
     SoftLabelPropagationClassifier,
     class_mass_normalization,
 )
-from leaven.graph_based._class_shift import balancing_shifts
+from leaven.graph_based._class_shift import balancing_shifts, class_shifts
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
@@ -116,6 +118,30 @@ def test_poisson_meets_the_class_proportions_by_constants_alone():
     logits = np.log(found) * model.score_scale_ - model.scores_[9:]
     between = logits - logits[:, :1]  # the constant of a row cancels
     assert_allclose(between, np.broadcast_to(between[0], between.shape), atol=1e-9)
+
+
+@given(seed=st.integers(0, 10_000), spread=st.sampled_from([0.01, 1.0, 30.0]))
+@settings(max_examples=30, deadline=None)
+def test_shifts_meet_every_prior(seed, spread):
+    rng = np.random.default_rng(seed)
+    k = rng.integers(2, 6)
+    scores = spread * rng.normal(size=(50, k)) + 10 * rng.normal(size=k)
+    prior = rng.dirichlet(np.ones(k)) + 1e-3
+    prior /= prior.sum()
+    found = softmax(scores - class_shifts(scores, prior), axis=1).mean(axis=0)
+    assert_allclose(found, prior, atol=1e-8)
+
+
+def test_shifts_against_a_general_optimizer():
+    rng = np.random.default_rng(2)
+    scores, prior = 3 * rng.normal(size=(40, 3)), np.array([0.2, 0.3, 0.5])
+
+    def objective(b):
+        return logsumexp(scores - b, axis=1).mean() + prior @ b
+
+    best = minimize(objective, np.zeros(3), method="Nelder-Mead", tol=1e-12).fun
+    found = objective(class_shifts(scores, prior))
+    assert best - 1e-6 < found <= best + 1e-12
 
 
 def test_two_tight_clusters_are_not_split_to_meet_a_prior():

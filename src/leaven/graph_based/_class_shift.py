@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.special import log_softmax, softmax
+from scipy.special import log_softmax
+
+_TOLERANCE = 1e-9
+_MOST_STEPS = 500
 
 
 def class_shifts(scores: NDArray[Any], prior: NDArray[Any]) -> NDArray[np.float64]:
@@ -46,21 +48,45 @@ def class_shifts(scores: NDArray[Any], prior: NDArray[Any]) -> NDArray[np.float6
     q = prior[wanted] / prior[wanted].sum()
     z = np.asarray(scores[:, wanted], dtype=np.float64)
 
-    def value(shift: NDArray[Any]) -> tuple[float, NDArray[Any]]:
-        logs = log_softmax(z - shift, axis=1)
-        # log Σ exp(z_c - b_c) of a row is z_c - b_c less the log of its share, for every c.
-        total = (z[:, 0] - shift[0] - logs[:, 0]).mean() + q @ shift
-        return float(total), q - np.exp(logs).mean(axis=0)
-
-    def curvature(shift: NDArray[Any]) -> NDArray[Any]:
-        shares = softmax(z - shift, axis=1)
-        return np.asarray(np.diag(shares.mean(axis=0)) - shares.T @ shares / len(z))
-
     # A few rows may be far away, as a cluster that hangs by a thread is; quantiles do not mind.
     start = np.array([np.quantile(z[:, c], 1.0 - q[c]) for c in range(len(q))])
-    found = minimize(value, start, jac=True, hess=curvature, method="trust-exact", tol=1e-9)
-    b[wanted] = found.x
+    b[wanted] = _minimize(z, q, start)
     return b
+
+
+def _minimize(z: NDArray[Any], q: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
+    """Minimize by Newton's method, damped where the objective is nearly a straight line.
+
+    Between tight clusters the shares hardly change, and an undamped step would be far too long.
+    """
+    value, gradient, shares = _objective(z, q, b)
+    damping = 1e-4
+    for _ in range(_MOST_STEPS):
+        if np.abs(gradient).max() <= _TOLERANCE:
+            break
+        curvature = np.diag(shares.mean(axis=0)) - shares.T @ shares / len(z)
+        # A constant for all classes changes nothing: ones in its direction, where the gradient
+        # is zero, make the matrix regular and leave the step as it is.
+        curvature += 1.0 / len(q) + damping * np.eye(len(q))
+        trial = b - np.linalg.solve(curvature, gradient)
+        found = _objective(z, q, trial)
+        if found[0] <= value or np.abs(found[1]).max() < np.abs(gradient).max():
+            b, (value, gradient, shares) = trial, found
+            damping *= 0.1
+        else:
+            damping *= 10.0
+    return np.asarray(b, dtype=np.float64)
+
+
+def _objective(
+    z: NDArray[Any], q: NDArray[Any], b: NDArray[Any]
+) -> tuple[float, NDArray[Any], NDArray[Any]]:
+    """Value and gradient of the objective, and the shares of each row."""
+    logs = log_softmax(z - b, axis=1)
+    # log Σ exp(z_c - b_c) of a row is z_c - b_c less the log of its share, for every c.
+    value = float((z[:, 0] - b[0] - logs[:, 0]).mean() + q @ b)
+    shares = np.exp(logs)
+    return value, q - shares.mean(axis=0), shares
 
 
 def balancing_shifts(
