@@ -134,4 +134,6 @@ def test_peak_memory_of_the_multinomial_model():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     # Counted over the fitted model of before, which goes as the new one comes.
-    assert peak <= 8 * (3 * n_rows * n_classes + 3 * n_terms * n_classes) + 200_000
+    # What else is kept differs with the versions of the libraries; a copy of the counts alone
+    # would be two million bytes.
+    assert peak <= 8 * (3 * n_rows * n_classes + 3 * n_terms * n_classes) + 500_000
