@@ -54,7 +54,9 @@ def maximum_spanning_forest(W: sparse.csr_array, distance: Any = None) -> sparse
     # "no edge".
     rank = np.empty(upper.nnz)
     rank[np.lexsort((ties, -upper.data))] = np.arange(1.0, upper.nnz + 1)
-    costs = sparse.csr_array((rank, (upper.row, upper.col)), shape=W.shape)
+    # csgraph of SciPy 1.15 takes no wider indices.
+    i, j = upper.row.astype(np.int32), upper.col.astype(np.int32)
+    costs = sparse.csr_array((rank, (i, j)), shape=W.shape)
     tree = csgraph.minimum_spanning_tree(costs).tocoo()
     kept = np.sort(np.searchsorted(np.sort(rank), tree.data))
     by_rank = np.argsort(rank)[kept]
