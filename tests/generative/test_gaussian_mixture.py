@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from leaven.generative import SemiSupervisedGaussianMixture, SemiSupervisedGaussianNB
 from leaven.generative._covariance import COVARIANCE_TYPES, CovarianceDensity
 from leaven.generative._mixture import Mixture, MixtureEM
-from leaven.solvers._em import run_em
+from leaven.solvers import run_em
 
 RNG = np.random.default_rng(0)
 CENTERS = np.array([[0.0, 0.0, 0.0], [3.0, 1.0, 0.0], [0.0, 3.0, 2.0]])

@@ -14,8 +14,7 @@ from leaven.generative import SemiSupervisedHMM
 from leaven.generative._categorical import CategoricalDensity
 from leaven.generative._covariance import CovarianceDensity
 from leaven.generative._hmm import Chain, ChainEM
-from leaven.solvers._em import run_em
-from leaven.solvers._markov import forward_backward, viterbi
+from leaven.solvers import forward_backward, run_em, viterbi
 
 
 def sample(n_sequences, rng, *, n_states=2, length=30):

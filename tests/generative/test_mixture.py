@@ -12,7 +12,7 @@ from sklearn.mixture import GaussianMixture
 from leaven.generative._gaussian import GaussianDensity, Moments
 from leaven.generative._mixture import Mixture, MixtureEM, normalize_log_rows, take_rows
 from leaven.generative._multinomial import MultinomialDensity
-from leaven.solvers._em import run_em
+from leaven.solvers import run_em
 
 from .problems import counts, hide, numbers
 

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 
 from leaven.graph import Graph, GridGraph, KNNGraph, SpanningTreeGraph
-from leaven.solvers._eigen import smallest_eigenpairs
+from leaven.solvers import smallest_eigenpairs
 
 
 def check(L, pairs, k, atol=1e-6):

@@ -29,7 +29,7 @@ from leaven.generative._components import (
 )
 from leaven.generative._mixture import Density, Mixture, MixtureEM, take_rows
 from leaven.generative._weighting import WEIGHTINGS, row_weights
-from leaven.solvers._em import EMResult, run_em
+from leaven.solvers import EMResult, run_em
 
 logger = logging.getLogger("leaven")
 

@@ -24,8 +24,7 @@ from leaven.generative._gaussian import check_rows_for_variance
 from leaven.generative._mixture import Density
 from leaven.generative._multinomial import MIN_ALPHA
 from leaven.generative._weighting import WEIGHTINGS, row_weights
-from leaven.solvers._em import run_em
-from leaven.solvers._markov import batches, forward_backward, pad, viterbi
+from leaven.solvers import forward_backward, pad_sequences, run_em, sequence_batches, viterbi
 
 logger = logging.getLogger("leaven")
 
@@ -115,10 +114,10 @@ class ChainEM:
         gamma = np.zeros_like(log_emission)
         transitions = np.zeros((self.n_states, self.n_states))
         total = 0.0
-        for group in batches(self.lengths, self.n_states):
+        for group in sequence_batches(self.lengths, self.n_states):
             lengths, starts = self.lengths[group], self.starts[group]
             part, steps, evidence = forward_backward(
-                pad(log_emission, starts, lengths, 0.0),
+                pad_sequences(log_emission, starts, lengths, 0.0),
                 lengths,
                 chain.start,
                 chain.transition,
@@ -421,9 +420,11 @@ class SemiSupervisedHMM(BaseEstimator):
         states = np.zeros(len(log_emission), dtype=np.intp)
         with np.errstate(divide="ignore"):
             log_start, log_step = np.log(self._chain.start), np.log(self._chain.transition)
-        for group in batches(steps.lengths, len(self.classes_)):
+        for group in sequence_batches(steps.lengths, len(self.classes_)):
             lengths, starts = steps.lengths[group], steps.starts[group]
-            path = viterbi(pad(log_emission, starts, lengths, 0.0), lengths, log_start, log_step)
+            path = viterbi(
+                pad_sequences(log_emission, starts, lengths, 0.0), lengths, log_start, log_step
+            )
             inside = path >= 0
             states[(starts[:, None] + np.arange(path.shape[1]))[inside]] = path[inside]
         return np.split(self.classes_[states], cuts)

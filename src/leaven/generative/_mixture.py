@@ -2,7 +2,7 @@
 
 :class:`MixtureEM` sees to row weights, rows with a label, several components a class, the map
 from components to classes, the recalibration hook, hard assignments and chunks. What it needs
-from a model is a :class:`Density`; the loop is :func:`leaven.solvers._em.run_em`.
+from a model is a :class:`Density`; the loop is :func:`leaven.solvers.run_em`.
 """
 
 from __future__ import annotations

@@ -8,16 +8,20 @@ graph. To share one graph between several classifiers, fit the builder once and 
 
 from __future__ import annotations
 
+from leaven.graph._base import GraphBuilder
 from leaven.graph._epsilon import EpsilonGraph, FullGraph
 from leaven.graph._given import GivenGraph, GridGraph, SumGraph
 from leaven.graph._graph import Graph
 from leaven.graph._knn import KNNGraph
+from leaven.graph._neighbors import NeighborIndex
 from leaven.graph._tree import KNNTreeGraph, SpanningTreeGraph
 from leaven.graph._weights import (
     AnisotropicGaussian,
     Arctan,
     Binary,
     Cosine,
+    Edges,
+    EdgeWeight,
     ExponentialCosine,
     Gaussian,
     InverseDistance,
@@ -29,16 +33,20 @@ __all__ = [
     "Arctan",
     "Binary",
     "Cosine",
+    "EdgeWeight",
+    "Edges",
     "EpsilonGraph",
     "ExponentialCosine",
     "FullGraph",
     "Gaussian",
     "GivenGraph",
     "Graph",
+    "GraphBuilder",
     "GridGraph",
     "InverseDistance",
     "KNNGraph",
     "KNNTreeGraph",
+    "NeighborIndex",
     "NormalizedCosine",
     "SpanningTreeGraph",
     "SumGraph",

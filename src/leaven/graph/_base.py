@@ -21,6 +21,16 @@ class GraphBuilder(BaseEstimator):
 
     A builder defines ``_fit_graph(X, labeled)``, which sets ``graph_`` and what
     ``weights_to`` needs.
+
+    Examples
+    --------
+    >>> from leaven.graph import Graph, GraphBuilder
+    >>> class Ring(GraphBuilder):
+    ...     def _fit_graph(self, X, labeled):
+    ...         n = len(X)
+    ...         self.graph_ = Graph.from_edges([(i, (i + 1) % n) for i in range(n)])
+    >>> Ring().build([[0.0], [1.0], [2.0], [3.0]])
+    Graph(4 nodes, 4 edges, 1 component)
     """
 
     graph_: Graph

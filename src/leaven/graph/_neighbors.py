@@ -83,6 +83,14 @@ class NeighborIndex:
     Attributes
     ----------
     is_approximate : bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.graph import NeighborIndex
+    >>> distance, row = NeighborIndex(np.array([[0.0], [1.0], [5.0]])).within(1)
+    >>> distance.ravel(), row.ravel()
+    (array([1., 1., 4.]), array([1, 0, 1]))
     """
 
     def __init__(

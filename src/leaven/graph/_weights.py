@@ -74,7 +74,17 @@ class EdgeWeight(BaseEstimator):
     """Base of the weights: ``fit`` learns a bandwidth where there is one.
 
     ``weight(distances)`` weighs plain distances; ``weight(edges)`` with :class:`Edges` is
-    what builders call.
+    what builders call. A weight of your own defines ``weigh(edges)``.
+
+    Examples
+    --------
+    >>> from leaven.graph import EdgeWeight, KNNGraph
+    >>> class Reciprocal(EdgeWeight):
+    ...     def weigh(self, edges):
+    ...         return 1.0 / edges.distance
+    >>> KNNGraph(1, weight=Reciprocal()).build([[0.0], [4.0]]).adjacency.toarray()
+    array([[0.  , 0.25],
+           [0.25, 0.  ]])
     """
 
     def fit(self, edges: Edges) -> EdgeWeight:

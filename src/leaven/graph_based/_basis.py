@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leaven.graph import Graph
-from leaven.solvers._eigen import smallest_eigenpairs
+from leaven.solvers import smallest_eigenpairs
 
 LAPLACIANS = ("random-walk", "combinatorial")
 

@@ -16,8 +16,7 @@ from leaven._base import normalize_rows
 from leaven._compat import HasMethods, Interval
 from leaven._labels import UNLABELED, one_hot
 from leaven.exceptions import ConvergenceWarning
-from leaven.graph import Binary, Gaussian, InverseDistance
-from leaven.graph._weights import Edges, EdgeWeight
+from leaven.graph import Binary, Edges, EdgeWeight, Gaussian, InverseDistance
 from leaven.graph_based._base import GraphClassifier
 from leaven.graph_based._cuts import cut_weight, label_distances, neighbors_together
 from leaven.graph_based._messages import Chooser, Forest, flood

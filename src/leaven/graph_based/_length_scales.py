@@ -15,8 +15,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.validation import check_array, check_consistent_length
 
 from leaven._labels import UNLABELED, class_prior, encode_labels, one_hot
-from leaven.graph import AnisotropicGaussian, KNNGraph
-from leaven.graph._weights import Edges
+from leaven.graph import AnisotropicGaussian, Edges, KNNGraph
 from leaven.solvers import solve_spd
 
 _DENSE_BELOW = 3_000

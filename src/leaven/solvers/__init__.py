@@ -4,6 +4,20 @@ from __future__ import annotations
 
 from leaven.solvers._dirichlet import solve_dirichlet
 from leaven.solvers._eigen import Eigenpairs, smallest_eigenpairs
+from leaven.solvers._em import EMResult, run_em
 from leaven.solvers._linear import Solution, solve_spd
+from leaven.solvers._markov import forward_backward, pad_sequences, sequence_batches, viterbi
 
-__all__ = ["Eigenpairs", "Solution", "smallest_eigenpairs", "solve_dirichlet", "solve_spd"]
+__all__ = [
+    "EMResult",
+    "Eigenpairs",
+    "Solution",
+    "forward_backward",
+    "pad_sequences",
+    "run_em",
+    "sequence_batches",
+    "smallest_eigenpairs",
+    "solve_dirichlet",
+    "solve_spd",
+    "viterbi",
+]

@@ -36,7 +36,7 @@ S = TypeVar("S")
 class EMResult(Generic[P]):
     """What :func:`run_em` found.
 
-    Attributes
+    Parameters
     ----------
     parameters
         Those of the last M-step.
@@ -102,7 +102,7 @@ def run_em(
     The mean of numbers of which one is missing is that of the others:
 
     >>> import numpy as np
-    >>> from leaven.solvers._em import run_em
+    >>> from leaven.solvers import run_em
     >>> known = np.array([1.0, 2.0, 6.0])
     >>> def expectation(mean):  # the missing number is expected at the mean
     ...     return known.sum() + mean, -((known - mean) ** 2).sum()

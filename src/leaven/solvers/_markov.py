@@ -12,8 +12,26 @@ _BATCH_ENTRIES = 1 << 21
 """Numbers in one padded array of log-likelihoods: 16 MB."""
 
 
-def batches(lengths: NDArray[np.intp], n_states: int) -> Iterator[NDArray[np.intp]]:
-    """Yield groups of sequence numbers of similar length that fit into memory when padded."""
+def sequence_batches(lengths: NDArray[np.intp], n_states: int) -> Iterator[NDArray[np.intp]]:
+    """Group sequences of similar length, so that a padded group fits into memory.
+
+    Parameters
+    ----------
+    lengths : ndarray of shape (n_sequences,)
+    n_states : int
+
+    Yields
+    ------
+    ndarray of int
+        Sequence numbers, the longest sequences first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.solvers import sequence_batches
+    >>> [group.tolist() for group in sequence_batches(np.array([2, 5, 3]), n_states=4)]
+    [[1, 2, 0]]
+    """
     order = np.argsort(-lengths, kind="stable")
     start = 0
     while start < len(order):
@@ -23,10 +41,32 @@ def batches(lengths: NDArray[np.intp], n_states: int) -> Iterator[NDArray[np.int
         start += size
 
 
-def pad(
+def pad_sequences(
     rows: NDArray[Any], starts: NDArray[np.intp], lengths: NDArray[np.intp], fill: float
 ) -> NDArray[Any]:
-    """Cut the rows of some sequences out of one array, into (n_sequences, longest, ...)."""
+    """Cut sequences out of one long array and pad them to the longest.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, ...)
+        All sequences, one after the other.
+    starts, lengths : ndarray of shape (n_sequences,)
+        Sequence i is ``rows[starts[i] : starts[i] + lengths[i]]``.
+    fill : float
+        What stands beyond the end of a sequence.
+
+    Returns
+    -------
+    ndarray of shape (n_sequences, longest, ...)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.solvers import pad_sequences
+    >>> pad_sequences(np.array([3.0, 5.0, 7.0]), np.array([1, 0]), np.array([2, 1]), -1.0)
+    array([[ 5.,  7.],
+           [ 3., -1.]])
+    """
     inside = np.arange(lengths.max(initial=0)) < lengths[:, None]
     padded = np.full((*inside.shape, *rows.shape[1:]), fill)
     padded[inside] = rows[(starts[:, None] + np.arange(inside.shape[1]))[inside]]
@@ -70,7 +110,7 @@ def forward_backward(
     Examples
     --------
     >>> import numpy as np
-    >>> from leaven.solvers._markov import forward_backward
+    >>> from leaven.solvers import forward_backward
     >>> stay = np.array([[0.9, 0.1], [0.1, 0.9]])
     >>> seen = np.log([[[0.8, 0.2], [0.5, 0.5]]])
     >>> posterior, _, _ = forward_backward(seen, np.array([2]), np.array([0.5, 0.5]), stay)
@@ -114,12 +154,25 @@ def viterbi(
     log_start: NDArray[Any],
     log_transition: NDArray[Any],
 ) -> NDArray[np.intp]:
-    """Most probable path of states of each sequence, -1 beyond its length.
+    """Most probable path of states of each sequence (Viterbi, 1967).
+
+    Parameters
+    ----------
+    log_emission : ndarray of shape (n_sequences, longest, n_states)
+        ``log p(x_t | state)``; entries beyond the length of a sequence are not looked at.
+    lengths : ndarray of shape (n_sequences,)
+    log_start : ndarray of shape (n_states,)
+    log_transition : ndarray of shape (n_states, n_states)
+
+    Returns
+    -------
+    path : int ndarray of shape (n_sequences, longest)
+        -1 beyond the length of a sequence.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from leaven.solvers._markov import viterbi
+    >>> from leaven.solvers import viterbi
     >>> stay = np.log([[0.9, 0.1], [0.1, 0.9]])
     >>> seen = np.log([[[0.8, 0.2], [0.4, 0.6]]])
     >>> viterbi(seen, np.array([2]), np.log([0.5, 0.5]), stay)

@@ -24,8 +24,7 @@ from leaven._labels import UNLABELED, encode_labels, one_hot
 from leaven.active._rows import learns_from_unlabeled
 from leaven.evaluation._fingerprint import digest_of
 from leaven.exceptions import ConvergenceWarning, LeavenWarning
-from leaven.graph import Graph
-from leaven.graph._base import GraphBuilder
+from leaven.graph import Graph, GraphBuilder
 
 Make = Callable[..., Any]
 """A function at the top of a module: what it returns for the same arguments is made once."""
