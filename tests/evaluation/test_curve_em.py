@@ -59,6 +59,11 @@ def convex(labels: np.ndarray, weights: list[float]) -> Fits:
     return Fits(labels, pairs[:, 0], pairs[:, 1])
 
 
+def plain(labels: np.ndarray) -> Fits:
+    ones = np.ones(labels.shape[1])
+    return Fits(labels, ones, ones)
+
+
 def posterior(features: Features, fits: Fits, n_classes: int, *more: object) -> np.ndarray:
     model = fit_all(features, fits, n_classes, Settings(prior_smoothing=1.0), *more)
     return softmax(log_joint(features, model), axis=1)
@@ -102,7 +107,7 @@ def test_recalibration_is_applied_between_the_steps(share: float | None) -> None
     labels = labels_at(codes, [8, 8, 8])
     slopes = [0.01, 0.5, 4.0]
     maps = RankSigmoids(np.array(slopes), share)
-    found = posterior(GaussianFeatures.make(X), convex(labels, [0.5] * 3), 2, maps)
+    found = posterior(GaussianFeatures.make(X), plain(labels), 2, maps)
     mean = "kept" if share is None else [1 - share, share]
     for t, slope in enumerate(slopes):
         model = SemiSupervisedGaussianNB(
@@ -133,7 +138,7 @@ def test_rows_left_out_play_no_part() -> None:
     labels = labels_at(codes, [12])
     labels[[5, 30], 0] = LEFT_OUT
     kept = labels[:, 0] != LEFT_OUT
-    found = posterior(CategoricalFeatures.make(X), convex(labels, [0.5]), 3)[:, :, 0]
+    found = posterior(CategoricalFeatures.make(X), plain(labels), 3)[:, :, 0]
     model = SemiSupervisedCategoricalNB(prior_smoothing=1.0)
     expected = model.fit(X[kept], labels[kept, 0]).predict_proba(X)
     assert_allclose(found, expected, atol=1e-9)
@@ -167,5 +172,5 @@ def test_fits_that_run_out_of_iterations_stop_there() -> None:
     with pytest.warns(UserWarning, match="did not converge"):
         expected = model.fit(X, labels[:, 0]).predict_proba(X)
     features = CategoricalFeatures.make(X)
-    found = fit_all(features, convex(labels, [0.5]), 3, Settings(1.0, max_iter=2, tol=0.0))
+    found = fit_all(features, plain(labels), 3, Settings(1.0, max_iter=2, tol=0.0))
     assert_allclose(softmax(log_joint(features, found), axis=1)[:, :, 0], expected, atol=1e-12)

@@ -13,6 +13,7 @@ from sklearn.naive_bayes import BernoulliNB, GaussianNB, MultinomialNB
 
 from leaven.generative import (
     SemiSupervisedBernoulliNB,
+    SemiSupervisedCategoricalNB,
     SemiSupervisedGaussianNB,
     SemiSupervisedMixedNB,
     SemiSupervisedMultinomialNB,
@@ -110,18 +111,59 @@ def test_which_weight_of_each_form_is_plain_em(name):
     X, y = make(rng)
     labels = hide(rng, y, per_class=4)
     n_labeled, n_unlabeled = (labels >= 0).sum(), (labels < 0).sum()
-    plain = {
-        "unlabeled": 1.0,
-        "convex": 0.5,
-        "normalized": n_unlabeled / (n_labeled + n_unlabeled),
-    }
-    models = [
-        ours(**settings_, weighting=form, unlabeled_weight=weight, max_iter=500).fit(X, labels)
-        for form, weight in plain.items()
-    ]
-    for model in models[1:]:
-        assert_allclose(parameters_of(model), parameters_of(models[0]), rtol=1e-9)
-        assert_allclose(model.objective_trace_, models[0].objective_trace_, rtol=1e-12)
+    normalized = n_unlabeled / (n_labeled + n_unlabeled)
+    more = {"max_iter": 5000, "tol": 1e-14}
+    plain = ours(**settings_, **more).fit(X, labels)
+    model = ours(**settings_, weighting="normalized", unlabeled_weight=normalized, **more)
+    model.fit(X, labels)
+    assert_allclose(parameters_of(model), parameters_of(plain), rtol=1e-9)
+    assert_allclose(model.objective_trace_, plain.objective_trace_, rtol=1e-12)
+    # In equation (4.5) every row weighs a half at λ = 1/2, and half a pseudo-count matches it.
+    # The start, which is the supervised estimate, is another then: compare where both end.
+    halved = {name: value / 2 if name == "alpha" else value for name, value in settings_.items()}
+    model = ours(**halved, weighting="convex", unlabeled_weight=0.5, **more).fit(X, labels)
+    assert_allclose(parameters_of(model), parameters_of(plain), rtol=1e-3)
+    assert_allclose(model.objective_trace_[-1], plain.objective_trace_[-1] / 2, rtol=1e-9)
+
+
+@pytest.mark.parametrize("weight", [0.3, 0.5, 0.8])
+def test_convex_is_equation_4_5_as_printed(weight):
+    # Two iterations of Saeed (2018), (4.5), written out: (1 - λ) and λ, + 1, + C and + S_j.
+    rng = np.random.default_rng(8)
+    X = rng.integers(0, [2, 3, 4], size=(30, 3))
+    y = np.where(np.arange(30) < 6, np.arange(30) % 2, -1)
+    X[:4] = [[1, 2, 3], [0, 1, 0], [1, 0, 2], [0, 2, 1]]
+    sizes = [2, 3, 4]
+
+    def estimate(q, weights):
+        N = weights @ q
+        prior = (N + 1) / (N.sum() + 2)
+        tables = [
+            np.array([(weights * (X[:, j] == s)) @ q + 1 for s in range(S)]) / (N + S)
+            for j, S in enumerate(sizes)
+        ]
+        joint = np.array(
+            [prior * np.prod([tables[j][row[j]] for j in range(3)], axis=0) for row in X]
+        )
+        return joint / joint.sum(axis=1, keepdims=True)
+
+    labeled = y >= 0
+    q = np.eye(2)[np.where(labeled, y, 0)]
+    posterior = estimate(q, labeled.astype(float))
+    for _ in range(2):
+        q = np.where(labeled[:, None], q, posterior)
+        posterior = estimate(q, np.where(labeled, 1 - weight, weight))
+    model = SemiSupervisedCategoricalNB(
+        min_categories=sizes,
+        prior_smoothing=1.0,
+        weighting="convex",
+        unlabeled_weight=weight,
+        max_iter=2,
+        tol=0.0,
+    )
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, y)
+    assert_allclose(model.predict_proba(X), posterior, atol=1e-12)
 
 
 @pytest.mark.parametrize("weight", [0.1, 0.7])

@@ -81,6 +81,21 @@ def test_two_classes_follow_the_printed_formula():
     assert_allclose(swapped[:, 0], new[:, 1], atol=1e-10)
 
 
+def test_beta_is_the_mean_of_the_old_probabilities():
+    # Section 5.4.2 read word by word: s = rank / u, β = mean(q), sigmoid(α (s - β)).
+    positive = np.array([0.9, 0.2, 0.35, 0.99, 0.2])
+    s, beta, alpha = np.array([4, 1.5, 3, 5, 1.5]) / 5, 0.528, 3.0
+    expected = 1 / (1 + np.exp(-alpha * (s - beta)))
+    new = RankSigmoid(alpha, mean="beta").transform(np.column_stack([1 - positive, positive]))
+    assert_allclose(new[:, 1], expected, rtol=1e-12)
+    assert_allclose(new.sum(axis=1), 1.0)
+    assert abs(new[:, 1].mean() - positive.mean()) > 0.01  # the other reading keeps it
+    q = np.random.default_rng(4).dirichlet(np.ones(3), size=7)
+    each = expit(alpha * (rankdata(q, axis=0) / 7 - q.mean(axis=0)))
+    expected = each / each.sum(axis=1, keepdims=True)
+    assert_allclose(RankSigmoid(alpha, mean="beta").transform(q), expected, rtol=1e-12)
+
+
 def test_a_flat_slope_gives_every_row_the_mean():
     q = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
     flat = RankSigmoid(1e-9).transform(q)
@@ -127,9 +142,9 @@ def test_many_classes_agree_with_two_where_the_third_is_impossible():
 @pytest.mark.parametrize(
     ("recalibration", "message"),
     [
-        (RankSigmoid(0.0), "alpha=0.0 must be a positive"),
-        (LogOdds(scale=-1.0), "scale=-1.0 must be a positive"),
-        (RankSigmoid(mean="middle"), "mean='middle' is not known"),
+        (RankSigmoid(0.0), "'alpha' parameter of RankSigmoid must be"),
+        (LogOdds(scale=-1.0), "'scale' parameter of LogOdds must be"),
+        (RankSigmoid(mean="middle"), "'mean' parameter of RankSigmoid must be"),
         (RankSigmoid(mean="labeled"), "only inside|alone does not"),
         (RankSigmoid(mean=[0.5, 0.2, 0.3]), "there are 2 classes"),
         (RankSigmoid(mean=[0.5, 0.2]), "sum to 1"),

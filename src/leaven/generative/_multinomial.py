@@ -108,9 +108,9 @@ class SemiSupervisedMultinomialNB(MixtureClassifier):
         λ, the weight of the unlabeled rows; 0 is the supervised classifier. See ``weighting``.
     weighting : {"unlabeled", "convex", "normalized"}, default="unlabeled"
         What λ means. ``"unlabeled"``: an unlabeled row weighs λ, a labeled one 1 [2]_ [4]_;
-        λ = 1 is plain EM. ``"convex"``: λ and 1 - λ [5]_; λ = 1/2 is plain EM, and λ = 1
+        λ = 1 is plain EM. ``"convex"``: λ and 1 - λ, equation (4.5) of [5]_; λ = 1
         ignores the labels after the start. ``"normalized"``: λ/m and (1 - λ)/l for m unlabeled
-        and l labeled rows [6]_; λ = m/(l + m) is plain EM. The larger weight is scaled to 1.
+        and l labeled rows [6]_, with the larger weight scaled to 1; λ = m/(l + m) is plain EM.
     n_components : int or list of int, default=1
         Components a class. A list is searched by cross-validation on the labeled rows (their
         accuracy decides, not the likelihood).

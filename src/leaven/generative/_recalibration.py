@@ -8,13 +8,16 @@ objective of EM is no longer sure to grow.
 
 from __future__ import annotations
 
-from typing import Any
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit, log_expit, logsumexp, softmax
 from sklearn.base import BaseEstimator
+
+from leaven._compat import Interval, StrOptions, validate_params_of
 
 _TINY = 1e-300
 
@@ -125,12 +128,10 @@ def _target(mean: Any, q: NDArray[np.float64]) -> NDArray[np.float64]:
         if mean == "kept":
             target = q.mean(axis=0)
             return np.asarray(target / target.sum())
-        if mean == "labeled":
-            raise ValueError(
-                "mean='labeled' takes the proportions of the labeled rows, which a classifier "
-                "knows in fit and transform alone does not. Give mean=array of proportions."
-            )
-        raise ValueError(f"mean={mean!r} is not known. Use 'kept', 'labeled' or proportions.")
+        raise ValueError(
+            "mean='labeled' takes the proportions of the labeled rows, which a classifier "
+            "knows in fit and transform alone does not. Give mean=array of proportions."
+        )
     target = np.asarray(mean, dtype=np.float64)
     if target.shape != (q.shape[1],):
         raise ValueError(
@@ -191,6 +192,11 @@ class LogOdds(BaseEstimator):
     array([0.5, 0.5])
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "scale": [Interval(Real, 0, None, closed="neither")],
+        "mean": [StrOptions({"kept", "labeled"}), "array-like"],
+    }
+
     def __init__(self, *, scale: float = 1.0, mean: Any = "kept") -> None:
         self.scale = scale
         self.mean = mean
@@ -208,9 +214,8 @@ class LogOdds(BaseEstimator):
         q : ndarray of shape (n_rows, n_classes)
             Rows sum to one, and the mean row is the wanted one.
         """
+        validate_params_of(self)
         q = _check_responsibilities(responsibilities)
-        if not self.scale > 0:
-            raise ValueError(f"scale={self.scale!r} must be a positive number.")
         if self.scale == 1 and isinstance(self.mean, str) and self.mean == "kept":
             return q.copy()
         return shift_to_mean(self.scale * np.log(np.maximum(q, _TINY)), _target(self.mean, q))
@@ -234,6 +239,11 @@ class RankSigmoid(BaseEstimator):
     ``1 / (1 + exp(-alpha (s - beta)))``. The slope ``alpha`` says how far from 0 and 1 they
     are spread; ``beta`` gives them the wanted mean.
 
+    Section 5.4.2 can be read in two ways. "We set β such that the average of the q after the
+    transformation is still the average before" is ``mean="kept"``; "we want to make β the
+    average of the q before they were rescaled" is ``mean="beta"``, with β = mean(q), after
+    which the mean is whatever comes out.
+
     With two classes the order of q is kept and the columns sum to one by themselves. With more,
     each class against the rest has its own ranks and its own beta; the rows are then made to
     sum to one and shifted (as in :class:`LogOdds`) so that the mean is still the wanted one.
@@ -242,10 +252,11 @@ class RankSigmoid(BaseEstimator):
     ----------
     alpha : float, default=1.0
         Slope of the sigmoid; Saeed tries powers of two from 2⁻¹⁰ to 2⁵.
-    mean : {"kept", "labeled"} or array-like of shape (n_classes,), default="kept"
-        ``"kept"``: the mean stays what it was (section 5.4.2); ``"labeled"``: the proportions
-        of the labeled rows (only inside a classifier); proportions in the order of
-        ``classes_``: known ones (section 5.4.1).
+    mean : {"kept", "beta", "labeled"} or array-like of shape (n_classes,), default="kept"
+        ``"kept"``: the mean stays what it was; ``"beta"``: β itself is the mean of the old
+        probabilities, of the second class if there are two (both section 5.4.2);
+        ``"labeled"``: the proportions of the labeled rows (only inside a classifier);
+        proportions in the order of ``classes_``: known ones (section 5.4.1).
 
     See Also
     --------
@@ -267,6 +278,11 @@ class RankSigmoid(BaseEstimator):
            [0.522, 0.478]])
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "mean": [StrOptions({"kept", "beta", "labeled"}), "array-like"],
+    }
+
     def __init__(self, alpha: float = 1.0, mean: Any = "kept") -> None:
         self.alpha = alpha
         self.mean = mean
@@ -282,13 +298,19 @@ class RankSigmoid(BaseEstimator):
         Returns
         -------
         q : ndarray of shape (n_rows, n_classes)
-            Rows sum to one, and the mean row is the wanted one.
+            Rows sum to one, and the mean row is the wanted one (except for ``mean="beta"``).
         """
+        validate_params_of(self)
         q = _check_responsibilities(responsibilities)
-        if not self.alpha > 0:
-            raise ValueError(f"alpha={self.alpha!r} must be a positive number.")
-        target = _target(self.mean, q)
         slope = self.alpha * rank_rows(q) / len(q)
+        if isinstance(self.mean, str) and self.mean == "beta":
+            new = expit(slope - self.alpha * q.mean(axis=0))
+            if q.shape[1] == 2:
+                # The ranks of the first class mirror those of the second; its own sigmoid
+                # would differ from the complement by alpha / n.
+                return np.column_stack([1.0 - new[:, 1], new[:, 1]])
+            return np.asarray(new / new.sum(axis=1, keepdims=True))
+        target = _target(self.mean, q)
         if q.shape[1] == 2:
             # beta is the shift: sigmoid(alpha s - alpha beta).
             return shift_to_mean(np.column_stack([np.zeros(len(q)), slope[:, 1]]), target)

@@ -25,10 +25,12 @@ def row_weights(
     "normalized"   (1 - λ) / l    λ / m        λ = 0               λ = m / (l + m)
     ============== ============== ============ =================== ==================
 
-    and both are then divided by the larger of the two. A common factor does not move the
-    maximum of the likelihood, but it would change what a pseudo-count (``alpha``) is worth
-    against a row; after the division λ = 0 is exactly the supervised estimate and the λ of the
-    last column exactly plain EM, smoothing included.
+    ``"convex"`` is equation (4.5) of Saeed (2018) as printed: pseudo-counts are not rescaled,
+    so that at λ = 1/2, where every row weighs a half, the estimate is plain EM with twice the
+    pseudo-counts. The weights of ``"normalized"``
+    would be far below any pseudo-count; both are divided by the larger one, which makes the
+    last column exactly plain EM, smoothing included. Without pseudo-counts (Gaussians) a common
+    factor does not matter.
 
     Parameters
     ----------
@@ -51,7 +53,7 @@ def row_weights(
     >>> from leaven.generative._weighting import row_weights
     >>> codes = np.array([0, 1, -1, -1, -1, -1])
     >>> row_weights(codes, 0.2, "convex")
-    array([1.  , 1.  , 0.25, 0.25, 0.25, 0.25])
+    array([0.8, 0.8, 0.2, 0.2, 0.2, 0.2])
     >>> row_weights(codes, 4 / 6, "normalized")
     array([1., 1., 1., 1., 1., 1.])
     """
@@ -61,14 +63,13 @@ def row_weights(
     if not n_unlabeled:
         return np.ones(len(codes))
     if weighting == "unlabeled":
-        labeled_row, unlabeled_row = 1.0, unlabeled_weight
-    elif weighting == "convex":
-        labeled_row, unlabeled_row = 1.0 - unlabeled_weight, unlabeled_weight
-    elif weighting == "normalized":
+        return np.where(unlabeled, unlabeled_weight, 1.0)
+    if weighting == "convex":
+        return np.where(unlabeled, unlabeled_weight, 1.0 - unlabeled_weight)
+    if weighting == "normalized":
         # Both times l m: at λ = m / (l + m) the two are then equal to the last bit or nearly.
         labeled_row = (1.0 - unlabeled_weight) * n_unlabeled
         unlabeled_row = unlabeled_weight * n_labeled
-    else:
-        raise ValueError(f"weighting={weighting!r} is not known. Use one of {WEIGHTINGS}.")
-    larger = max(labeled_row, unlabeled_row)
-    return np.where(unlabeled, unlabeled_row / larger, labeled_row / larger)
+        larger = max(labeled_row, unlabeled_row)
+        return np.where(unlabeled, unlabeled_row / larger, labeled_row / larger)
+    raise ValueError(f"weighting={weighting!r} is not known. Use one of {WEIGHTINGS}.")

@@ -47,8 +47,8 @@ class NaiveBayesCurve(BaseEstimator):
 
     Parameters
     ----------
-    weight : float in [0, 1), default=0.0
-        λ of equation (4.1): 0 is naive Bayes, 0.5 plain EM.
+    weight : float in [0, 1) or None, default=0.0
+        λ of equation (4.5): 0 is naive Bayes. None is plain EM, in which every row weighs 1.
     slope : float or None, default=None
         α of the rank and sigmoid recalibration (algorithm 6), for two classes; None is without
         it, and with it ``weight`` does not count.
@@ -70,7 +70,7 @@ class NaiveBayesCurve(BaseEstimator):
     def __init__(
         self,
         *,
-        weight: float = 0.0,
+        weight: float | None = 0.0,
         slope: float | None = None,
         mean: str = "kept",
         active: bool = False,
@@ -100,7 +100,7 @@ class NaiveBayesCurve(BaseEstimator):
 
 @dataclass(frozen=True)
 class Parameters:
-    """Weight and slope of each of T fits."""
+    """Weight (NaN: plain EM) and slope of each of T fits."""
 
     weight: NDArray[np.float64]
     slope: NDArray[np.float64] | None
@@ -108,7 +108,9 @@ class Parameters:
     def fits(self, labels: NDArray[np.intp]) -> Fits:
         """The fits with these labels."""
         pair = np.array([0, UNLABELED])
-        weights = np.array([row_weights(pair, each, "convex") for each in self.weight])
+        weights = np.array(
+            [np.ones(2) if np.isnan(w) else row_weights(pair, w, "convex") for w in self.weight]
+        )
         return Fits(labels, weights[:, 0], weights[:, 1])
 
 
@@ -177,13 +179,14 @@ class _Trial:
 
     def _given(self, n: int) -> Parameters:
         slope = self.method.slope
-        weight = np.full(n, 0.5 if slope is not None else self.method.weight)
+        plain = slope is not None or self.method.weight is None
+        weight = np.full(n, np.nan if plain else self.method.weight)
         return Parameters(weight, None if slope is None else np.full(n, slope))
 
     def _with(self, values: NDArray[np.float64]) -> Parameters:
         if self.method.chosen == "weight":
             return Parameters(values, None)
-        return Parameters(np.full(len(values), 0.5), values)
+        return Parameters(np.full(len(values), np.nan), values)
 
     def best_values(self, labels: NDArray[np.intp]) -> NDArray[np.float64]:
         """The value with the fewest errors in cross-validation, for each column of labels."""

@@ -24,7 +24,7 @@ from leaven.evaluation.reproduce._published import published_areas
 from leaven.evaluation.reproduce._registry import Outcome, Run, Table, register
 from leaven.model_selection import transfer_parameter
 
-NB, SSNB = NaiveBayesCurve(), NaiveBayesCurve(weight=0.5)
+NB, SSNB = NaiveBayesCurve(), NaiveBayesCurve(weight=None)
 WEIGHTS = tuple(round(0.1 * i, 1) for i in range(10))
 SLOPES = tuple(2.0**i for i in range(-10, 6))
 QUICK = (
@@ -243,7 +243,7 @@ def add_all() -> None:
     supervised = partial(plain_run, methods={"NB": NB, "SSNB": SSNB})
     asking = partial(plain_run, methods={"NB": NB, "ALNB": NaiveBayesCurve(active=True)})
     both = partial(
-        plain_run, methods={"NB": NB, "ALSSNB": NaiveBayesCurve(weight=0.5, active=True)}
+        plain_run, methods={"NB": NB, "ALSSNB": NaiveBayesCurve(weight=None, active=True)}
     )
     twin = (
         f"{SPLIT} The data are drawn from naive Bayes models of the original data sets, once for "
