@@ -18,6 +18,9 @@ LAYERS = [
     {
         "_labels",
         "_base",
+        "_files",
+        "_suggest",
+        "base",
         "_compat",
         "_distinct",
         "_optional",

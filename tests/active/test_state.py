@@ -4,9 +4,11 @@ import io
 import json
 import os
 import pickle
+import stat
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -293,3 +295,22 @@ def test_label_state_by_hand():
     assert state.undo().rows == [1, 0]
     assert state.labels.tolist() == ["a", None, None, "b"]
     assert state.history(np.arange(4)).empty
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes and links are POSIX's")
+def test_save_follows_the_umask_and_a_link(tmp_path: Path) -> None:
+    # The file had mode 0600 whatever the umask, and replaced a link.
+    learner = ActiveLearner(GaussianNB()).fit([[0.0], [1.0], [2.0]], [0, -1, 1])
+    target, link = tmp_path / "state.zip", tmp_path / "link.zip"
+    before = os.umask(0o027)
+    try:
+        learner.save(target)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(target.stat().st_mode) == 0o640
+    link.symlink_to(target)
+    learner.teach([1], [0])
+    learner.save(link)
+    assert link.is_symlink()
+    assert ActiveLearner.load(target).labels_.tolist() == [0, 0, 1]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.zip", "state.zip"]

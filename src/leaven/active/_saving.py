@@ -18,7 +18,6 @@ import io
 import json
 import os
 import pickle
-import tempfile
 import zipfile
 from collections.abc import Callable
 from numbers import Integral
@@ -32,11 +31,13 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from leaven import __version__
+from leaven._files import atomic_output
 from leaven.active._model import PoolModel
 from leaven.active._state import LabelState, as_python, rows_and_names
 
 KIND = "leaven active learner"
 FORMAT = 1
+"""Number of the file format: raised when an older leaven could not read the file."""
 
 Learner = TypeVar("Learner", bound="SavingMixin")
 
@@ -116,19 +117,13 @@ def write_state(
         buffer = io.BytesIO()
         np.save(buffer, array, allow_pickle=False)
         members[f"{name}.npy"] = buffer.getvalue()
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-                for name, content in members.items():
-                    archive.writestr(name, content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    # Level 1: saved after every few labels, and the arrays hardly compress better at level 9.
+    with (
+        atomic_output(path) as file,
+        zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+    ):
+        for name, content in members.items():
+            archive.writestr(name, content)
 
 
 class StoredState:

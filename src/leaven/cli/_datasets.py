@@ -15,7 +15,7 @@ def datasets(as_json: bool) -> None:
     if as_json:
         click.echo(known.to_json(orient="records", indent=2, force_ascii=False))
         return
-    # Plain lines, one a data set, whatever the width: they are there to be searched.
+    # Plain lines, one per data set, whatever the width: they are there to be searched.
     cells = known.astype(object).where(known.notna(), "")
     cells["available"] = known["available"].map({True: "yes", False: "no"})
     rows = [list(known.columns), *cells.astype(str).to_numpy().tolist()]

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from leaven._suggest import did_you_mean
 from leaven.cli._common import BadInput, errors_as_one_line
 
 STANDARD_STREAM = "-"
@@ -26,7 +27,10 @@ def example(name: str, out: str | None, force: bool) -> None:
     """
     known = bundled()
     if name not in known:
-        raise BadInput(f"There is no example {name!r}. Known examples: {', '.join(known)}.")
+        raise BadInput(
+            f"There is no example {name!r}.{did_you_mean(name, known)} Known examples: "
+            f"{', '.join(known)}."
+        )
     data = known[name].read_bytes()
     if out == STANDARD_STREAM:
         sys.stdout.buffer.write(data)
@@ -36,9 +40,11 @@ def example(name: str, out: str | None, force: bool) -> None:
     if os.path.exists(out) and not force:
         raise BadInput(f"{out} is already there. Pass --force to overwrite it.")
     with errors_as_one_line():
-        from leaven.tables._write import atomic_output, check_writable
+        from leaven._files import atomic_output, output_problem
 
-        check_writable(out)
+        problem = output_problem(out)
+        if problem is not None:
+            raise BadInput(problem)
         with atomic_output(out) as stream:
             stream.write(data)
     click.echo(f"Written to {out}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -11,6 +10,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pandas as pd
+
+from leaven._suggest import did_you_mean
 
 VARIABLE = "LEAVEN_DATA"
 FOLDERS = ("uci-discrete", "uci-continuous", "text", "digits")
@@ -157,8 +158,7 @@ def find_entry(name: str, home: Path | None) -> Entry:
     folded = {key.casefold(): entry for key, entry in known.items()}
     if name.casefold() in folded:
         return folded[name.casefold()]
-    close = [folded[key].name for key in difflib.get_close_matches(name.casefold(), folded, n=3)]
-    guess = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+    guess = did_you_mean(name, [entry.name for entry in known.values()])
     raise ValueError(
         f"There is no data set {name!r}.{guess} list_available() lists the {len(known)} known "
         f"names; a file of another name is found in the folders {', '.join(FOLDERS)} of the "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +11,7 @@ from sklearn.metrics import check_scoring, get_scorer_names, log_loss
 from sklearn.utils import indexable
 
 from leaven._labels import UNLABELED, encode_labels, labeled_mask
+from leaven._suggest import did_you_mean
 
 Scorer = Callable[[Any, Any, Any], float]
 
@@ -66,11 +66,10 @@ class LabeledScorer:
                 f"f(estimator, X, y), got {metric!r}."
             )
         if isinstance(metric, str) and metric not in get_scorer_names():
-            near = difflib.get_close_matches(metric, get_scorer_names())
             raise ValueError(
-                f"metric={metric!r} is not a scorer of scikit-learn. "
-                + (f"Did you mean {near}? " if near else "")
-                + "sklearn.metrics.get_scorer_names() lists them all."
+                f"metric={metric!r} is not a scorer of scikit-learn."
+                f"{did_you_mean(metric, get_scorer_names())} "
+                "sklearn.metrics.get_scorer_names() lists them all."
             )
         self.metric: str | Scorer = metric
         self._scorer: Scorer = (

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from leaven._suggest import did_you_mean
 from leaven.tables._errors import TableError
 
 NUMBER, LEVELS, DATE, TEXT, DROPPED = "number", "levels", "date", "text", "dropped"
@@ -314,11 +315,8 @@ def suggest(name: Hashable, columns: Collection[Hashable]) -> str:
     >>> suggest("Topc", ["id", "topic", "text"])
     " Did you mean 'topic'?"
     """
-    import difflib
-
-    known = {str(column).casefold(): str(column) for column in columns}
-    close = difflib.get_close_matches(str(name).strip().casefold(), list(known), n=3, cutoff=0.6)
+    close = did_you_mean(name, columns)
     if close:
-        return f" Did you mean {' or '.join(repr(known[match]) for match in close)}?"
+        return close
     names = [repr(str(column)) for column in list(columns)[:12]]
     return f" The columns are {', '.join(names)}{', ...' if len(columns) > 12 else '.'}"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from difflib import get_close_matches
 
+from leaven._suggest import did_you_mean
 from leaven.tables._errors import TableError
 
 AUTO = "auto"
@@ -30,7 +30,7 @@ def check_methods(method: str, candidates: Collection[str] | None) -> None:
     known = method_names()
     if method not in (AUTO, *known):
         raise TableError(
-            f"The method {method!r} is not known.{_suggestion(method, known)} Known methods: "
+            f"The method {method!r} is not known.{did_you_mean(method, known)} Known methods: "
             f"{', '.join([AUTO, *known])}."
         )
     if candidates is None:
@@ -47,13 +47,8 @@ def check_methods(method: str, candidates: Collection[str] | None) -> None:
     for name in candidates:
         if name not in known:
             raise TableError(
-                f"The candidate {name!r} is not known.{_suggestion(name, known)} Known candidates: "
-                f"{', '.join(known)}."
+                f"The candidate {name!r} is not known.{did_you_mean(name, known)} "
+                f"Known candidates: {', '.join(known)}."
             )
     if len(set(candidates)) < len(candidates):
         raise TableError("A candidate is named more than once.")
-
-
-def _suggestion(name: object, known: list[str]) -> str:
-    close = get_close_matches(str(name).casefold().replace("_", "-"), known, n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import gzip
 import io
 import json
-import os
-import secrets
-import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import numpy as np
 import pandas as pd
 
+from leaven._files import atomic_output, output_problem
 from leaven._optional import import_optional
 from leaven.tables._errors import TableError
 from leaven.tables._format import STANDARD_STREAM, TableFormat, format_of_path
@@ -64,65 +60,9 @@ def write_table(
 
 def check_writable(path: str | Path) -> None:
     """Raise if ``path`` cannot become a file, so that no work is done in vain."""
-    if str(path) == STANDARD_STREAM:
-        return
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise TableError(f"{path} is a directory: the output must be a file.")
-    if not target.parent.is_dir():
-        raise TableError(f"The output directory {target.parent} does not exist. Create it first.")
-    if not os.access(target.parent, os.W_OK):
-        raise TableError(f"The output directory {target.parent} cannot be written to.")
-
-
-@contextlib.contextmanager
-def atomic_output(path: str | Path) -> Iterator[BinaryIO]:
-    """Open a file that appears under its name only when the block ends without an error.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> from leaven.tables._write import atomic_output
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with atomic_output(pathlib.Path(folder) / "a.txt") as stream:
-    ...         _ = stream.write(b"all")
-    ...     [file.name for file in pathlib.Path(folder).iterdir()]
-    ['a.txt']
-    """
-    # Through a symbolic link the file it points to is replaced, not the link.
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        # A device or a pipe, such as /dev/null: it cannot and must not be replaced.
-        with open(target, "wb") as device:
-            yield device
-        return
-    temporary = target.parent / f".leaven-{secrets.token_hex(8)}.tmp"
-    # os.open, and not tempfile, whose files only their owner may read.
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(temporary, flags, 0o666)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        if target.exists():
-            shutil.copymode(target, temporary)
-        os.replace(temporary, target)
-    except BaseException:  # An interrupt too leaves nothing behind.
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
-    _sync_directory(target.parent)
-
-
-def _sync_directory(folder: Path) -> None:
-    """Bring the renaming to the disk, where directories can be synced (not on Windows)."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    problem = None if str(path) == STANDARD_STREAM else output_problem(path)
+    if problem is not None:
+        raise TableError(problem)
 
 
 def _write_standard_output(table: pd.DataFrame, file_format: TableFormat) -> None:
