@@ -54,6 +54,51 @@ def test_components_edges_and_networkx_agree(W):
     assert Graph.from_edges(np.column_stack([i, j]), w, n_nodes=graph.n_nodes) == graph
 
 
+@pytest.mark.parametrize(
+    ("edges", "n_nodes"),
+    [([(0, 1), (1, 4)], 5), ([(6, 2), (0, 1)], 7), ([(3, 3)], 4), ([(0, 2)], 3), ([], 0)],
+)
+def test_the_largest_number_in_the_edges_gives_the_number_of_nodes(edges, n_nodes):
+    assert Graph.from_edges(edges).n_nodes == n_nodes
+    assert Graph.from_edges(edges, n_nodes=n_nodes) == Graph.from_edges(edges)
+    assert Graph.from_edges(edges, n_nodes=n_nodes + 2).n_nodes == n_nodes + 2
+    if edges:
+        with pytest.raises(ValueError, match=f"name node {n_nodes - 1}, but n_nodes={n_nodes - 1}"):
+            Graph.from_edges(edges, n_nodes=n_nodes - 1)
+
+
+def test_edges_given_twice_add_up_and_loops_count_once():
+    graph = Graph.from_edges([(0, 1), (1, 0), (2, 2)], [2.0, 3.0, 7.0])
+    assert_array_equal(graph.adjacency.toarray(), [[0, 5, 0], [5, 0, 0], [0, 0, 7]])
+    assert graph.n_edges == 2
+    i, j, w = graph.edges()
+    assert_array_equal(np.column_stack([i, j, w]), [[0, 1, 5], [2, 2, 7]])
+
+
+def test_indices_have_32_bits_whatever_comes():
+    wide = sparse.csr_array(np.array([[0.0, 2.0], [2.0, 0.0]]))
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    for graph in (Graph(wide), Graph.from_edges([(0, 1)], [2.0])):
+        assert graph.adjacency.indices.dtype == graph.adjacency.indptr.dtype == np.int32
+        assert_array_equal(graph.adjacency.toarray(), [[0, 2], [2, 0]])
+        assert graph.subgraph([1]).adjacency.indices.dtype == np.int32
+
+
+@given(adjacencies())
+@settings(max_examples=40, deadline=None)
+def test_a_laplacian_is_positive_semidefinite_with_one_zero_per_component(W):
+    graph = Graph(W)
+    for kind in ("combinatorial", "symmetric"):
+        values = np.linalg.eigvalsh(graph.laplacian(kind).toarray())
+        assert values.min() > -1e-9
+        assert (values < 1e-9).sum() == graph.n_components
+        if kind == "symmetric":
+            assert values.max() <= 2 + 1e-9
+    v = np.arange(len(W)) ** 2.0
+    energy = (W * (v[:, None] - v) ** 2).sum() / 2
+    assert_allclose(v @ graph.laplacian() @ v, energy, atol=1e-8)
+
+
 def test_reached_from_and_subgraph():
     graph = Graph.from_edges([(0, 1), (2, 3)], [2.0, 5.0], n_nodes=5)
     assert_array_equal(graph.reached_from([3]), [False, False, True, True, False])

@@ -116,6 +116,38 @@ def test_empty_systems_and_unknown_methods():
         solve_spd(sparse.csr_array(np.eye(2)), np.ones((2, 1)), method="other")
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e160, 1e300])
+@pytest.mark.parametrize("method", ["direct", "cg"])
+def test_tiny_and_huge_systems(method, scale):
+    A, B = system(n=150)
+    exact = np.linalg.solve(A.toarray(), B)
+    solution = solve_spd(A * scale, B * scale, method=method, tol=1e-11)
+    assert_allclose(solution.x, exact, atol=1e-8)
+    assert solution.residual < 1e-10
+
+
+def test_weights_of_very_different_size():
+    # The chain of resistors below, with weights that differ by 280 orders of magnitude.
+    graph = Graph.from_edges([(0, 1), (1, 2), (2, 3)], [6e-200, 3e-200, 2e80])
+    ends = np.array([True, False, False, True])
+    f, _ = solve_dirichlet(graph.laplacian(), ends, np.array([[9.0], [3.0]]))
+    assert_allclose(f.ravel(), [9.0, 7.0, 3.0, 3.0])
+
+
+@pytest.mark.parametrize("method", ["auto", "direct", "cg"])
+def test_singular_systems_are_refused(method):
+    L = Graph.from_edges([(0, 1), (1, 2)], [2.0, 3.0], n_nodes=4).laplacian()
+    with pytest.raises(ValueError, match="entry 3 of its diagonal is 0"):
+        solve_spd(L, np.ones((4, 1)), method=method)
+
+
+def test_a_component_without_a_boundary_is_refused():
+    graph = Graph.from_edges([(0, 1), (2, 3)], [2.0, 4.0])
+    boundary = np.array([True, False, False, False])
+    with pytest.raises(ValueError, match="singular to working precision"):
+        solve_dirichlet(graph.laplacian(), boundary, np.array([[5.0]]))
+
+
 def test_path_is_a_chain_of_resistors():
     # Weights 6, 3, 2 are resistances 1/6, 1/3, 1/2: the drop of 6 splits as 1, 2, 3.
     graph = Graph.from_edges([(0, 1), (1, 2), (2, 3)], [6.0, 3.0, 2.0])

@@ -45,6 +45,8 @@ class GraphBuilder(BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            With ``metric="precomputed"`` the distances of all pairs of rows, or a sparse
+            matrix of the distances to some neighbors.
         y : array-like of shape (n_samples,), optional
             Only builders that look at the labels use it.
 
@@ -61,6 +63,8 @@ class GraphBuilder(BaseEstimator):
                 order="C",
                 ensure_min_samples=2,
             )
+            if self._is_precomputed():
+                check_precomputed(X, square=True)
         labeled = labeled_mask(y) if y is not None and self._uses_labels() else None
         if labeled is not None and len(labeled) != num_samples(X):
             raise ValueError(f"X has {num_samples(X)} rows, but y has {len(labeled)}.")
@@ -71,6 +75,9 @@ class GraphBuilder(BaseEstimator):
             learned = check_memory(self.memory).cache(_learn)(bare, X, labeled)
             self.__dict__.update(learned)
         return self
+
+    def _is_precomputed(self) -> bool:
+        return isinstance(metric := getattr(self, "metric", None), str) and metric == "precomputed"
 
     def _uses_labels(self) -> bool:
         return False
@@ -103,6 +110,7 @@ class GraphBuilder(BaseEstimator):
         Parameters
         ----------
         X_new : {array-like, sparse matrix} of shape (n_new, n_features)
+            With ``metric="precomputed"`` the distances to the rows of ``fit``.
 
         Returns
         -------
@@ -118,6 +126,8 @@ class GraphBuilder(BaseEstimator):
                 order="C",
                 reset=False,
             )
+            if self._is_precomputed():
+                check_precomputed(X_new, square=False)
         return self._weights_to(X_new)
 
     def _weights_to(self, X_new: Any) -> sparse.csr_array:
@@ -129,6 +139,7 @@ class GraphBuilder(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self._is_precomputed()
         tags.target_tags.required = False
         return tags
 
@@ -168,10 +179,67 @@ def edges_from_neighbors(
     )
 
 
+def check_precomputed(D: Any, *, square: bool) -> None:
+    """Refuse a matrix that cannot hold distances.
+
+    Raises
+    ------
+    ValueError
+        For a negative entry, or where a square matrix is asked for and another one came.
+    """
+    if square and D.shape[0] != D.shape[1]:
+        raise ValueError(
+            "metric='precomputed' takes the square matrix of the distances of all pairs of rows, "
+            f"got shape {D.shape}."
+        )
+    values = D.data if sparse.issparse(D) else D
+    if values.size and values.min() < 0:
+        raise ValueError(
+            f"Distances must not be negative, but X holds {values.min():g}. Turn similarities "
+            "into distances first, or use GivenGraph."
+        )
+
+
+def check_distances(distance: NDArray[Any]) -> None:
+    """Refuse distances that overflowed.
+
+    Raises
+    ------
+    ValueError
+        Says what to do.
+    """
+    if not np.isfinite(distance).all():
+        raise ValueError(
+            "Distances between rows of X are too large for floating point numbers, or not "
+            "defined. Scale the columns first, for instance with StandardScaler."
+        )
+
+
+def weigh(edges: Edges, weight: EdgeWeight) -> NDArray[Any]:
+    """Weigh edges; under the cosine metric rows without anything in common get no edge.
+
+    A row of zeros (an empty document) is at distance 1 from every row, and so is a document
+    that shares no word with any other. Which rows are "nearest" to it depends on their order
+    alone, and says nothing about its class.
+    """
+    weights = weight(edges)
+    unrelated = _unrelated(edges)
+    return np.where(unrelated, weights.dtype.type(0), weights) if unrelated.any() else weights
+
+
+def _unrelated(edges: Edges) -> NDArray[np.bool_]:
+    """Tell which edges join rows of cosine similarity zero."""
+    if not (isinstance(edges.metric, str) and edges.metric == "cosine"):
+        return np.zeros(len(edges.distance), dtype=bool)
+    # Distances on the unit sphere carry a few roundings.
+    return np.asarray(np.abs(edges.distance - 1.0) <= 8 * np.finfo(edges.distance.dtype).eps)
+
+
 def join_new_rows(edges: Edges, weight: EdgeWeight, shape: tuple[int, int]) -> sparse.csr_array:
     """Weigh the edges of new rows; a row equal to rows of the fit is joined to them alone."""
-    weights = weight(edges)
-    same = _equal_ends(edges)
+    weights = weigh(edges, weight)
+    unrelated = _unrelated(edges)
+    same = _equal_ends(edges) & ~unrelated
     has_same = np.zeros(shape[0], dtype=bool)
     has_same[edges.row[same]] = True
     weights = np.where(has_same[edges.row], same.astype(weights.dtype), weights)
@@ -179,7 +247,8 @@ def join_new_rows(edges: Edges, weight: EdgeWeight, shape: tuple[int, int]) -> s
     W.eliminate_zeros()
     # All weights of a far row can underflow to zero: it then takes its nearest neighbor.
     lonely = np.flatnonzero(np.diff(W.indptr) == 0)
-    lonely = lonely[np.isin(lonely, edges.row)]
+    related = edges.row[~unrelated] if weight.zero_means_far else edges.row[:0]
+    lonely = lonely[np.isin(lonely, related)]
     if len(lonely):
         order = np.lexsort((edges.distance, edges.row))
         first = order[np.searchsorted(edges.row[order], lonely)]
@@ -192,8 +261,11 @@ def join_new_rows(edges: Edges, weight: EdgeWeight, shape: tuple[int, int]) -> s
 
 def _equal_ends(edges: Edges) -> NDArray[np.bool_]:
     """Tell which edges join two equal rows (only where the distance is tiny is it asked)."""
+    if edges.X is None:  # precomputed distances: zero is all that is known of equal rows
+        return np.asarray(edges.distance == 0)
     same = np.zeros(len(edges.row), dtype=bool)
     largest = edges.distance.max(initial=0.0)
+    # Equal rows may seem apart by rounding; which of the near ones are equal is asked below.
     near = np.flatnonzero(edges.distance <= 1e-5 * largest)
     if len(near):
         A, B = edges.X[edges.row[near]], edges.Y[edges.col[near]]

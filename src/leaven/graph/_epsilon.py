@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 
 from leaven.exceptions import MemoryBoundError
-from leaven.graph._base import GraphBuilder, join_new_rows
+from leaven.graph._base import GraphBuilder, check_distances, join_new_rows, weigh
 from leaven.graph._graph import Graph, symmetrize
 from leaven.graph._neighbors import NeighborIndex, check_metric
 from leaven.graph._weights import Edges, EdgeWeight, Gaussian, as_weight
@@ -28,6 +29,7 @@ class EpsilonGraph(GraphBuilder):
     radius : float, default=1.0
         ε. There is no good default for all data: look at ``KNNGraph`` first.
     metric : str or callable, default="euclidean"
+        ``"precomputed"`` takes ``X`` as the matrix of distances.
     weight : weight or str, default="binary"
     metric_params : dict, optional
     memory : str or joblib.Memory, optional
@@ -73,12 +75,16 @@ class EpsilonGraph(GraphBuilder):
             n_jobs=self.n_jobs,
         ).fit(X)
         ball = self._search.radius_neighbors_graph(mode="distance").astype(X.dtype).tocoo()
+        check_distances(ball.data)
         weight = as_weight(self.weight)
         self._scale = local_scale(weight, X, X, self.metric, self.metric_params)
-        edges = Edges(ball.data, ball.row, ball.col, X, X, self._scale, self._scale, self.metric)
+        rows = None if self._is_precomputed() else X
+        edges = Edges(
+            ball.data, ball.row, ball.col, rows, rows, self._scale, self._scale, self.metric
+        )
         self._X = X
         self.weight_ = weight.fit(edges)
-        W = sparse.csr_array((self.weight_(edges), (ball.row, ball.col)), shape=ball.shape)
+        W = sparse.csr_array((weigh(edges, self.weight_), (ball.row, ball.col)), shape=ball.shape)
         # The weight is symmetric but for the last bit, which depends on the direction.
         self.graph_ = Graph._trusted(symmetrize(W, "union"))
 
@@ -94,7 +100,8 @@ class EpsilonGraph(GraphBuilder):
             col = np.concatenate([col, j.ravel()])
             distance = np.concatenate([distance, d.ravel()])
         scale = local_scale(self.weight_, X_new, X, self.metric, self.metric_params)
-        edges = Edges(distance, row, col, X_new, X, scale, self._scale, self.metric)
+        left, right = (None, None) if self._is_precomputed() else (X_new, X)
+        edges = Edges(distance, row, col, left, right, scale, self._scale, self.metric)
         return join_new_rows(edges, self.weight_, (X_new.shape[0], X.shape[0]))
 
 
@@ -106,6 +113,7 @@ class FullGraph(GraphBuilder):
     Parameters
     ----------
     metric : str or callable, default="euclidean"
+        ``"precomputed"`` takes ``X`` as the matrix of distances.
     weight : weight or str, default=None
         None stands for ``Gaussian(bandwidth="median")``.
     metric_params : dict, optional
@@ -153,19 +161,10 @@ class FullGraph(GraphBuilder):
         self._X = X
         edges = self._edges(X, self._scale)
         off = edges.row != edges.col
-        edges = Edges(
-            edges.distance[off],
-            edges.row[off],
-            edges.col[off],
-            X,
-            X,
-            self._scale,
-            self._scale,
-            self.metric,
-        )
+        edges = replace(edges, distance=edges.distance[off], row=edges.row[off], col=edges.col[off])
         self.weight_ = weight.fit(edges)
         shape = (X.shape[0], X.shape[0])
-        W = sparse.csr_array((self.weight_(edges), (edges.row, edges.col)), shape=shape)
+        W = sparse.csr_array((weigh(edges, self.weight_), (edges.row, edges.col)), shape=shape)
         self.graph_ = Graph._trusted(symmetrize(W, "union"))
 
     def _edges(self, A: Any, scale: NDArray[Any] | None) -> Edges:
@@ -178,12 +177,18 @@ class FullGraph(GraphBuilder):
                 f"{needed / 1e9:.1f} GB, more than max_bytes={self.max_bytes / 1e9:g} GB. Use "
                 "KNNGraph, which is sparse, or raise max_bytes."
             )
-        D = pairwise_distances(
-            A, self._X, metric=self.metric, n_jobs=self.n_jobs, **(self.metric_params or {})
-        )
+        left, right = A, self._X
+        if self._is_precomputed():
+            D = A.toarray() if sparse.issparse(A) else A
+            left = right = None
+        else:
+            D = pairwise_distances(
+                A, self._X, metric=self.metric, n_jobs=self.n_jobs, **(self.metric_params or {})
+            )
+        check_distances(D)
         row = np.repeat(np.arange(n_left, dtype=np.int32), n_right)
         col = np.tile(np.arange(n_right, dtype=np.int32), n_left)
-        return Edges(D.ravel(), row, col, A, self._X, scale, self._scale, self.metric)
+        return Edges(D.ravel(), row, col, left, right, scale, self._scale, self.metric)
 
     def _weights_to(self, X_new: Any) -> sparse.csr_array:
         scale = local_scale(self.weight_, X_new, self._X, self.metric, self.metric_params)

@@ -62,6 +62,7 @@ class Graph:
         return graph
 
     def _set(self, W: sparse.csr_array) -> None:
+        W = with_narrow_indices(W)
         for part in (W.data, W.indices, W.indptr):
             part.flags.writeable = False
         self.adjacency = W
@@ -305,9 +306,21 @@ def as_adjacency(adjacency: Any) -> sparse.csr_array:
     return W
 
 
+def with_narrow_indices(W: sparse.csr_array) -> sparse.csr_array:
+    """Return ``W`` with 32-bit indices where they suffice.
+
+    The graph algorithms of SciPy before 1.15 take no others, and products read less memory.
+    """
+    if max(W.nnz, *W.shape) > np.iinfo(np.int32).max or W.indices.dtype == W.indptr.dtype == "i4":
+        return W
+    parts = W.data, W.indices.astype(np.int32), W.indptr.astype(np.int32)
+    return sparse.csr_array(parts, shape=W.shape)
+
+
 def _require_symmetric(W: sparse.csr_array) -> None:
     difference = abs(W - W.T)
     largest = difference.max() if difference.nnz else 0.0
+    # Weights that were computed in both directions may differ by some roundings.
     if largest > 1e-10 * (W.data.max() if W.nnz else 1.0) + np.finfo(W.dtype).tiny:
         raise ValueError(
             f"The adjacency matrix is not symmetric (largest difference {largest:g}). Use "

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from leaven.graph._base import GraphBuilder, edges_from_neighbors, join_new_rows
+from leaven.graph._base import (
+    GraphBuilder,
+    check_distances,
+    edges_from_neighbors,
+    join_new_rows,
+    weigh,
+)
 from leaven.graph._graph import Graph, symmetrize
 from leaven.graph._neighbors import NeighborIndex
 from leaven.graph._weights import Edges, as_weight
@@ -28,7 +35,9 @@ class KNNGraph(GraphBuilder):
     metric : str or callable, default="euclidean"
         Any metric of scikit-learn. ``"cosine"`` is for text. A callable is called for every
         pair of rows, which is slow, unless it has an attribute ``accepts_matrices`` that is
-        true: then it is called as ``metric(A, B)`` for blocks of rows.
+        true: then it is called as ``metric(A, B)`` for blocks of rows. ``"precomputed"``
+        takes ``X`` as the matrix of distances. Rows whose cosine similarity is zero get no
+        edge: an empty document has no neighbors.
     weight : weight or str, default="gaussian"
         For instance ``Gaussian(bandwidth=2.0)``, ``Binary()`` or ``"binary"``. The default
         adapts to the density around each row.
@@ -100,12 +109,16 @@ class KNNGraph(GraphBuilder):
         self.is_approximate_ = self._index.is_approximate
         k = self._n_neighbors(n - 1)
         distance, index = self._index.within(self._n_searched(k, n))
-        edges = edges_from_neighbors(distance, index, X, X, self.metric, scale=distance[:, k - 1])
+        check_distances(distance)
+        rows = None if self._is_precomputed() else X
+        edges = edges_from_neighbors(
+            distance, index, rows, rows, self.metric, scale=distance[:, k - 1]
+        )
         if self.include_labeled:
             edges = self._with_labeled(edges, X, index, labeled)
         self._scale = edges.row_scale
         self.weight_ = as_weight(self.weight).fit(edges)
-        W = sparse.csr_array((self.weight_(edges), (edges.row, edges.col)), shape=(n, n))
+        W = sparse.csr_array((weigh(edges, self.weight_), (edges.row, edges.col)), shape=(n, n))
         self.graph_ = Graph._trusted(self._finish(symmetrize(W, self.symmetrize), edges))
 
     def _n_searched(self, k: int, n: int) -> int:
@@ -140,30 +153,21 @@ class KNNGraph(GraphBuilder):
         if not len(lacking):
             return edges
         known = np.flatnonzero(labeled)
-        exact = NeighborIndex(
-            X[known],
-            metric=self.metric,
-            metric_params=self.metric_params,
-            algorithm="exact",
-            n_jobs=self.n_jobs,
-        )
-        distance, nearest = exact.of(X[lacking], 1)
-        return Edges(
+        distance, nearest = self._index.restricted_to(known).of(self._index.rows(lacking, known), 1)
+        return replace(
+            edges,
             distance=np.concatenate([edges.distance, distance.ravel()]),
             row=np.concatenate([edges.row, lacking]),
             col=np.concatenate([edges.col, known[nearest.ravel()]]),
-            X=X,
-            Y=X,
-            row_scale=edges.row_scale,
-            col_scale=edges.col_scale,
-            metric=self.metric,
         )
 
     def _weights_to(self, X_new: Any) -> sparse.csr_array:
         X = self._index._X
         k = self._n_neighbors(X.shape[0])
         distance, index = self._index.of(X_new, k)
+        check_distances(distance)
+        left, right = (None, None) if self._is_precomputed() else (X_new, X)
         edges = edges_from_neighbors(
-            distance, index, X_new, X, self.metric, scale=distance[:, -1], col_scale=self._scale
+            distance, index, left, right, self.metric, scale=distance[:, -1], col_scale=self._scale
         )
         return join_new_rows(edges, self.weight_, (X_new.shape[0], X.shape[0]))

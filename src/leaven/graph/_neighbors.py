@@ -20,7 +20,17 @@ APPROXIMATE_FROM = 50_000
 """From this many rows up, ``algorithm="auto"`` is approximate where faiss is installed."""
 
 _PAIR_CHUNK = 1 << 15
-_SPARSE_CHUNK_BYTES = 1 << 26
+"""Pairs of rows whose differences are computed at once: 50 columns take 13 MB."""
+
+_CHUNK_BYTES = 1 << 26
+"""Size of one block of a distance matrix: 64 MB."""
+
+_LARGE = 1e150
+_SMALL = 1e-150
+"""Beyond these, squares of float64 overflow or vanish; rows are scaled to unit size first."""
+
+_COPY = 1e-12
+"""Cosine distances of duplicates are rounding errors of about 1e-16 per column below this."""
 
 
 def check_metric(metric: Any) -> None:
@@ -33,7 +43,7 @@ def check_metric(metric: Any) -> None:
     """
     if callable(metric):
         return
-    known = sorted(set(VALID_METRICS["brute"]) - {"precomputed"})
+    known = sorted(VALID_METRICS["brute"])
     if metric not in known:
         raise ValueError(f"metric={metric!r} is not known. Use a callable or one of {known}.")
 
@@ -107,7 +117,13 @@ class NeighborIndex:
         self.metric = metric
         self.n_rows = int(X.shape[0])
         self.is_approximate = use_approximate(algorithm, X, metric)
+        self._params = metric_params
+        self._recall = recall
+        self._n_jobs = n_jobs
         self._cosine = metric == "cosine"
+        self._is_precomputed = isinstance(metric, str) and metric == "precomputed"
+        self._euclidean = isinstance(metric, str) and metric in ("euclidean", "l2")
+        self._unit = _unit_of(X) if self._euclidean else 1.0
         # On the unit sphere cosine distance is half the squared Euclidean one. That search
         # is several times faster, but an all-zero row has no place on the sphere.
         self._on_sphere = self._cosine and not sparse.issparse(X) and bool(_norms(X).all())
@@ -115,6 +131,8 @@ class NeighborIndex:
         self._search: Any
         if self.is_approximate:
             self._search = _Inverted(self._prepare(X), recall=recall)
+        elif self._is_precomputed:
+            self._search = _Precomputed(X)
         elif self._cosine and sparse.issparse(X):
             self._search = _SparseCosine(X)
         elif getattr(metric, "accepts_matrices", False) and not sparse.issparse(X):
@@ -126,15 +144,44 @@ class NeighborIndex:
                 n_jobs=n_jobs,
             ).fit(self._prepare(X))
 
+    def rows(self, rows: NDArray[Any], among: NDArray[Any] | None = None) -> Any:
+        """Return rows of ``X`` in the form that ``of`` takes.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+        among : ndarray of int, optional
+            The rows that the index is restricted to, if it is.
+
+        Returns
+        -------
+        matrix
+        """
+        part = self._X[rows]
+        return part[:, among] if among is not None and self._is_precomputed else part
+
+    def restricted_to(self, rows: NDArray[Any]) -> NeighborIndex:
+        """Return an exact index of some rows only; ``rows`` are numbered from 0 in it."""
+        part = self._X[rows]
+        return NeighborIndex(
+            part[:, rows] if self._is_precomputed else part,
+            metric=self.metric,
+            metric_params=self._params,
+            algorithm="exact",
+            n_jobs=self._n_jobs,
+        )
+
     def _prepare(self, X: Any) -> Any:
         if self._on_sphere or (self._cosine and self.is_approximate):
             return normalize(X)
-        return X
+        return X if self._unit == 1.0 else X * X.dtype.type(1.0 / self._unit)
 
     def within(self, k: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return distances and numbers of the ``k`` nearest other rows of every row."""
         if isinstance(self._search, NearestNeighbors):
             distance, index = self._search.kneighbors(n_neighbors=k)
+        elif isinstance(self._search, _Precomputed):
+            distance, index = self._search.search(None, k)
         else:
             distance, index = _drop_self(*self._search.search(None, k + 1))
         return self._exact(self._X, distance, index)
@@ -163,11 +210,8 @@ class NeighborIndex:
         The fast searches use ``|a|² - 2ab + |b|²``, which loses most digits for rows that
         are close; equal rows then seem to be apart.
         """
-        metric = self.metric
-        if sparse.issparse(A) or not (
-            metric in ("euclidean", "l2") or self._on_sphere or self.is_approximate
-        ):
-            return distance, index
+        if sparse.issparse(A) or not (self._euclidean or self._on_sphere or self.is_approximate):
+            return distance * distance.dtype.type(self._unit), index
         distance = np.empty(index.shape, dtype=A.dtype)
         left_rows, right_rows = self._prepare(A), self._prepare(self._X)
         step = max(1, _PAIR_CHUNK // index.shape[1])
@@ -175,9 +219,21 @@ class NeighborIndex:
             rows = slice(start, start + step)
             difference = left_rows[rows, None, :] - right_rows[index[rows]]
             distance[rows] = np.einsum("ijk,ijk->ij", difference, difference)
-        distance = distance / 2 if self._cosine else np.sqrt(distance)
+        distance = distance / 2 if self._cosine else np.sqrt(distance) * A.dtype.type(self._unit)
         order = np.argsort(distance, axis=1, kind="stable")
         return np.take_along_axis(distance, order, axis=1), np.take_along_axis(index, order, axis=1)
+
+
+def _unit_of(X: Any) -> float:
+    """Power of two that brings the rows into the range where squares can be computed."""
+    values = X.data if sparse.issparse(X) else X
+    if not values.size:
+        return 1.0
+    largest = float(max(abs(float(values.min())), abs(float(values.max()))))
+    shrink = 1.0 if values.dtype == np.float64 else 0.125  # exponent of float32 against float64
+    if largest == 0.0 or _SMALL**shrink <= largest <= _LARGE**shrink:
+        return 1.0
+    return float(2.0 ** np.floor(np.log2(largest)))
 
 
 def _norms(X: Any) -> NDArray[Any]:
@@ -185,7 +241,7 @@ def _norms(X: Any) -> NDArray[Any]:
 
 
 def _drop_self(distance: NDArray[Any], index: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Take each row out of its own neighbors; if copies crowd it out, the farthest goes."""
+    """Take each row out of its own neighbors; if duplicates crowd it out, the farthest goes."""
     n, k = index.shape
     own = index == np.arange(n)[:, None]
     own[~own.any(axis=1), -1] = True
@@ -209,7 +265,7 @@ class _SparseCosine:
         n = self._unit.shape[0]
         distance = np.empty((unit.shape[0], k), dtype=unit.dtype)
         index = np.empty((unit.shape[0], k), dtype=np.intp)
-        step = max(1, _SPARSE_CHUNK_BYTES // (8 * n))
+        step = max(1, _CHUNK_BYTES // (8 * n))
         for start in range(0, unit.shape[0], step):
             rows = slice(start, min(start + step, unit.shape[0]))
             similarity = (unit[rows] @ self._transposed).toarray()
@@ -222,7 +278,50 @@ class _SparseCosine:
             index[rows] = np.take_along_axis(best, order, axis=1)
             distance[rows] = 1.0 - np.take_along_axis(value, order, axis=1)
         # Rounding leaves copies at ±1e-16; a distance is not negative.
-        return np.where(distance < 1e-12, 0.0, distance), index
+        return np.where(distance < _COPY, 0.0, distance), index
+
+
+class _Precomputed:
+    """The smallest entries of the rows of a matrix of distances.
+
+    Of a sparse matrix only the stored entries are distances; a zero that is not stored is not.
+    """
+
+    def __init__(self, D: Any) -> None:
+        self._D = D
+
+    def search(self, D_new: Any, k: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        D = self._D if D_new is None else D_new
+        if sparse.issparse(D):
+            return self._of_sparse(sparse.csr_array(D), k, drop_self=D_new is None)
+        if D_new is None:
+            D = D.copy()
+            np.fill_diagonal(D, np.inf)
+        best = np.argpartition(D, k - 1, axis=1)[:, :k]
+        value = np.take_along_axis(D, best, axis=1)
+        order = np.lexsort((best, value), axis=1)
+        return np.take_along_axis(value, order, axis=1), np.take_along_axis(best, order, axis=1)
+
+    @staticmethod
+    def _of_sparse(
+        D: sparse.csr_array, k: int, *, drop_self: bool
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        entries = D.tocoo()
+        row, col, value = entries.row, entries.col, entries.data
+        if drop_self:
+            off = row != col
+            row, col, value = row[off], col[off], value[off]
+        order = np.lexsort((col, value, row))
+        row, col, value = row[order], col[order], value[order]
+        start = np.searchsorted(row, np.arange(D.shape[0] + 1))
+        if (np.diff(start) < k).any():
+            poor = int(np.diff(start).argmin())
+            raise ValueError(
+                f"Row {poor} of the sparse matrix of distances has {np.diff(start)[poor]} stored "
+                f"neighbors, but {k} are needed. Store more of them, or use a dense matrix."
+            )
+        chosen = start[:-1, None] + np.arange(k)
+        return value[chosen], col[chosen]
 
 
 class _Matrices:
@@ -242,7 +341,7 @@ class _Matrices:
         n = len(self._X)
         distance = np.empty((len(rows), k), dtype=rows.dtype)
         index = np.empty((len(rows), k), dtype=np.intp)
-        step = max(1, _SPARSE_CHUNK_BYTES // (8 * n))
+        step = max(1, _CHUNK_BYTES // (8 * n))
         for start in range(0, len(rows), step):
             part = slice(start, min(start + step, len(rows)))
             found = np.asarray(self._metric(rows[part], self._X, **self._params))

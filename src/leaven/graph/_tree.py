@@ -73,7 +73,7 @@ def _values_at(M: Any, i: NDArray[Any], j: NDArray[Any]) -> NDArray[Any]:
 
 
 class KNNTreeGraph(KNNGraph):
-    """A maximum spanning forest of the k-nearest-neighbor graph, one tree a component.
+    """A maximum spanning forest of the k-nearest-neighbor graph, one tree per component.
 
     The "kNN-MST" graph of Nguyen (2019), section 3.5. It has fewer edges than nodes, and
     max-sum is exact on it. All parameters are those of :class:`KNNGraph`.
@@ -86,7 +86,7 @@ class KNNTreeGraph(KNNGraph):
     """
 
     def _finish(self, W: sparse.csr_array, edges: Edges) -> sparse.csr_array:
-        return maximum_spanning_forest(W, _distance_matrix(edges))
+        return maximum_spanning_forest(W, _symmetric(edges, edges.distance, W.shape))
 
 
 class SpanningTreeGraph(KNNGraph):
@@ -109,7 +109,7 @@ class SpanningTreeGraph(KNNGraph):
         return n - 1 if n <= _DENSE_BELOW else k
 
     def _finish(self, W: sparse.csr_array, edges: Edges) -> sparse.csr_array:
-        D = _distance_matrix(edges)
+        D = _symmetric(edges, edges.distance, W.shape)
         while True:
             n_components, component = csgraph.connected_components(W, directed=False)
             if n_components == 1:
@@ -118,7 +118,7 @@ class SpanningTreeGraph(KNNGraph):
             # However far two components are apart, the edge that joins them must exist.
             weights = np.maximum(self.weight_(joining), np.finfo(W.dtype).tiny)
             W = sparse.csr_array(W.maximum(_symmetric(joining, weights, W.shape)))
-            D = sparse.csr_array(D.maximum(_distance_matrix(joining)))
+            D = sparse.csr_array(D.maximum(_symmetric(joining, joining.distance, W.shape)))
 
     def _joining_edges(self, edges: Edges, component: NDArray[Any]) -> Edges:
         """The shortest edge out of every component but the largest."""
@@ -132,7 +132,7 @@ class SpanningTreeGraph(KNNGraph):
         small = sizes_of <= _SMALL_COMPONENT
         for k in np.unique(asked[small]):
             rows = np.flatnonzero(small & (asked == k))
-            d, j = self._index.of(edges.X[rows], min(int(k), len(component)))
+            d, j = self._index.of(self._index.rows(rows), min(int(k), len(component)))
             d = np.where(component[j] == component[rows][:, None], np.inf, d)
             best = d.argmin(axis=1)
             distance[rows] = np.take_along_axis(d, best[:, None], axis=1).ravel()
@@ -140,7 +140,7 @@ class SpanningTreeGraph(KNNGraph):
         large = np.flatnonzero(sizes > _SMALL_COMPONENT)
         for number in large[large != sizes.argmax()]:
             rows, outside = np.flatnonzero(component == number), np.flatnonzero(component != number)
-            d, j = self._make_index(edges.X[outside]).of(edges.X[rows], 1)
+            d, j = self._index.restricted_to(outside).of(self._index.rows(rows, outside), 1)
             distance[rows], target[rows] = d.ravel(), outside[j.ravel()]
         order = np.lexsort((distance, component))
         first = order[np.searchsorted(component[order], np.arange(len(sizes)))]
@@ -153,8 +153,3 @@ class SpanningTreeGraph(KNNGraph):
 def _symmetric(edges: Edges, values: NDArray[Any], shape: tuple[int, ...]) -> sparse.csr_array:
     M = sparse.csr_array((values, (edges.row, edges.col)), shape=shape)
     return sparse.csr_array(M.maximum(M.T))
-
-
-def _distance_matrix(edges: Edges) -> sparse.csr_array:
-    n = edges.X.shape[0]
-    return _symmetric(edges, edges.distance, (n, n))

@@ -111,6 +111,7 @@ class GraphClassifier(TransductionMixin, BaseEstimator):
                 proportions = class_prior(prior, codes, self.classes_)
                 mass = self._nonnegative(scores[counted])
                 self.class_factors_ = class_mass_factors(mass, proportions)
+        self._labeled_proportions = class_prior("labeled", codes, self.classes_, smoothing=0.0)
         self._unreached = np.empty(0, np.intp) if reached is None else np.flatnonzero(~reached)
         distributions = self._distributions(scores)
         distributions[self._unreached] = self._plain(scores[self._unreached])
@@ -157,6 +158,8 @@ class GraphClassifier(TransductionMixin, BaseEstimator):
             apart = weights[:, self._unreached].sum(axis=1)
             alone = np.flatnonzero(np.isclose(np.ravel(apart), total[:, 0], rtol=1e-9, atol=0.0))
             distributions[alone] = self._plain(scores[alone])
+        # A new row that resembles no row of fit (an empty document) is like an unreached one.
+        distributions[total[:, 0] == 0] = self._labeled_proportions
         return distributions
 
     def __sklearn_tags__(self) -> Any:

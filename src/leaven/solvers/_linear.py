@@ -65,8 +65,8 @@ class Solution:
         The solver that did the work: ``"direct"``, ``"cg"``, ``"amg"`` or ``"propagation"``.
     n_iter : int
     residual : float
-        The largest relative residual ``|b - A x| / |b|`` of a column (of the iterative
-        solvers: with rows scaled by ``D^{-1/2}``, where D is the diagonal of A).
+        The largest relative residual ``|b - A x| / |b|`` of a column, with rows scaled by
+        ``D^{-1/2}``, where D is the diagonal of A (but for ``"propagation"``).
     converged : bool
     """
 
@@ -140,9 +140,41 @@ def _suits_direct(A: sparse.csr_array) -> bool:
 
 
 def _direct(A: sparse.csr_array, B: NDArray[Any]) -> Solution:
-    lu = splu(A.tocsc(), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
-    x = lu.solve(B)
-    return Solution(x, "direct", 1, _residual(A, x, B), True)
+    # Scaled to a unit diagonal: weights near the smallest floating point number would
+    # underflow in the factors, which then seem singular.
+    root, S = _unit_diagonal(A)
+    try:
+        lu = splu(S.tocsc(), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
+    except RuntimeError as error:
+        raise ValueError(
+            "The system is singular to working precision: some part of the graph is tied to no "
+            "given value, or only by weights too small for floating point numbers."
+        ) from error
+    C = root[:, None] * B
+    x = lu.solve(C)
+    return Solution(root[:, None] * x, "direct", 1, _residual(S, x, C), True)
+
+
+def _unit_diagonal(A: sparse.csr_array) -> tuple[NDArray[Any], sparse.csr_array]:
+    """Return ``D^{-1/2}`` and ``D^{-1/2} A D^{-1/2}``, where D is the diagonal of A.
+
+    Raises
+    ------
+    ValueError
+        If an entry of the diagonal is not positive.
+    """
+    diagonal = A.diagonal()
+    if not (diagonal > 0).all():
+        row = int(np.flatnonzero(~(diagonal > 0))[0])
+        raise ValueError(
+            f"A must be positive definite, but entry {row} of its diagonal is {diagonal[row]:g}. "
+            "A node without edges must be left out, or be tied to a value."
+        )
+    root = 1.0 / np.sqrt(diagonal)
+    rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    # Multiplied one by one, since the product of both factors may overflow.
+    data = (A.data * root[rows]) * root[A.indices]
+    return root, sparse.csr_array((data, A.indices, A.indptr), shape=A.shape)
 
 
 def _residual(A: sparse.csr_array, x: NDArray[Any], B: NDArray[Any]) -> float:
@@ -169,9 +201,7 @@ def _krylov(
     # Neighbors in the graph become neighbors in memory: the products run a third faster.
     order = reverse_cuthill_mckee(A, symmetric_mode=True)
     # Scaled to a unit diagonal, conjugate gradients need no Jacobi preconditioner.
-    root = 1.0 / np.sqrt(A.diagonal()[order])
-    scale = sparse.diags_array(root, format="csr")
-    S = sparse.csr_array(scale @ A[order][:, order] @ scale)
+    root, S = _unit_diagonal(sparse.csr_array(A[order][:, order]))
     C = root[:, None] * B[order]
     x = np.zeros_like(C)
     n_iter, used = 0, "cg"
