@@ -25,6 +25,7 @@ __all__ = [
     "Interval",
     "StrOptions",
     "check_feature_names",
+    "make_tree",
     "num_features",
     "num_samples",
     "validate_params_of",
@@ -47,3 +48,12 @@ def validate_params_of(estimator: Any) -> None:
         if name in constraints
     }
     validate_parameter_constraints(constraints, params, caller_name=type(estimator).__name__)
+
+
+def make_tree(n_features: int, n_classes: Any, n_outputs: int, state: dict[str, Any]) -> Any:
+    """Build scikit-learn's compiled decision tree from its parts."""
+    from sklearn.tree._tree import Tree
+
+    tree = Tree(n_features, n_classes, n_outputs)
+    tree.__setstate__(state)
+    return tree
