@@ -28,7 +28,7 @@ LAYERS = [
         "_threads",
         "exceptions",
     },
-    {"solvers", "persistence"},
+    {"solvers", "statistics", "persistence"},
     {"graph", "datasets"},
     {"graph_based", "generative", "low_density", "self_labeling", "representation", "text"},
     {"active", "model_selection"},

@@ -13,17 +13,19 @@ from leaven.evaluation._protocol import (
 )
 from leaven.evaluation._schedule import aulc, label_schedule
 from leaven.evaluation._scores import class_scores
-from leaven.evaluation._statistics import (
-    FriedmanResult,
-    NemenyiResult,
-    friedman_test,
-    nemenyi_test,
-)
 from leaven.evaluation._store import read_store
 from leaven.evaluation._study import compare
 from leaven.evaluation._tables import SummaryTable, summary_table
 from leaven.evaluation._trial import Active, Tuned
-from leaven.evaluation._wilcoxon import WilcoxonResult, wilcoxon_table, wilcoxon_test
+from leaven.evaluation._wilcoxon import wilcoxon_table
+from leaven.statistics import (
+    FriedmanResult,
+    NemenyiResult,
+    WilcoxonResult,
+    friedman_test,
+    nemenyi_test,
+    wilcoxon_test,
+)
 
 __all__ = [
     "PROTOCOLS",

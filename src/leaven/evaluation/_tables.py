@@ -12,8 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leaven.evaluation._trial_scores import trial_scores
-from leaven.evaluation._wilcoxon import wilcoxon_test
-from leaven.solvers._ranks import check_alpha, drop_rounding_noise, rank_rows
+from leaven.statistics import check_alpha, drop_rounding_noise, rank_rows, wilcoxon_test
 
 MEAN_RANK = "mean rank"
 MISSING = "–"

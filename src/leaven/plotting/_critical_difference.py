@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leaven._optional import import_optional
-from leaven.solvers._ranks import check_alpha, critical_difference, groups_within, rank_rows
+from leaven.statistics import check_alpha, critical_difference, groups_within, rank_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,8 +18,8 @@ import pandas as pd
 
 from leaven.evaluation._tables import escape_markdown
 from leaven.evaluation._trial_scores import trial_scores
-from leaven.evaluation._wilcoxon import wilcoxon_test
 from leaven.evaluation.reproduce._registry import SOURCES, TABLES, Outcome, Table
+from leaven.statistics import wilcoxon_test
 
 LEVEL = 0.05
 CLEAR = 1.96

@@ -14,8 +14,15 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from leaven.evaluation import friedman_test, nemenyi_test, wilcoxon_table, wilcoxon_test
-from leaven.solvers._ranks import critical_difference, groups_within, rank_rows
+from leaven.evaluation import wilcoxon_table
+from leaven.statistics import (
+    critical_difference,
+    friedman_test,
+    groups_within,
+    nemenyi_test,
+    rank_rows,
+    wilcoxon_test,
+)
 
 # Demšar (2006), table 6: AUC of C4.5 with its parameters m and cf tuned. Both 0.975 of "voting"
 # have ranks of their own in the table, 2 and 3, so they differed before they were rounded.
@@ -175,7 +182,12 @@ def test_wilcoxon_pairs_series_by_index():
     ("a", "b", "options", "message"),
     [
         ([1.0, 2.0], [1.0], {}, "a has 2 scores and b has 1; the test compares pairs"),
-        ([], [], {}, r"a must be one score a trial or data set, of shape \(n_pairs,\), got shape"),
+        (
+            [],
+            [],
+            {},
+            r"a must be one score per trial .*, of shape \(n_pairs,\), got shape",
+        ),
         ([1.0], [[1.0]], {}, r"b must be one score .* got shape \(1, 1\)"),
         ([1.0, 2.0], [1.0, np.nan], {}, "b holds NaN or infinity at position 1"),
         ([1.0], [2.0], {"alpha": 5}, "alpha must be a probability between 0 and 1, .* got 5"),

@@ -11,13 +11,20 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from leaven.solvers._ranks import (
+from leaven.statistics._ranks import (
     check_alpha,
     critical_difference,
     groups_within,
     rank_rows,
     rank_standard_error,
 )
+
+_NOTHING_LEFT = 1e-12
+"""Share of untied ranks below which there are none: a hundred thousand times the rounding."""
+
+_AGREED = 1e-9
+"""Distance of chi2 from its largest value n (k - 1), per data set and method, that is rounding:
+any other set of ranks is at least 1 / (n k) away."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +135,7 @@ def friedman_test(
     Examples
     --------
     >>> import pandas as pd
-    >>> from leaven.evaluation import friedman_test
+    >>> from leaven.statistics import friedman_test
     >>> errors = pd.DataFrame(
     ...     {"NB": [0.3, 0.2, 0.4, 0.1], "EM": [0.2, 0.1, 0.5, 0.05], "SVM": [0.1, 0.15, 0.2, 0.02]}
     ... )
@@ -148,9 +155,10 @@ def friedman_test(
     if tie_correction:
         tied = sum(float((t.astype(float) ** 3 - t).sum()) for t in ties)
         left = 1.0 - tied / (n * (k**3 - k))
-        chi2 = chi2 / left if left > 1e-12 else 0.0  # all methods tied on every data set
+        # All methods tied on every data set leave nothing but rounding.
+        chi2 = chi2 / left if left > _NOTHING_LEFT else 0.0
     room = n * (k - 1) - chi2
-    if room > 1e-9 * n * k:
+    if room > _AGREED * n * k:
         f = (n - 1) * chi2 / room
         p_value = float(stats.f.sf(f, k - 1, (k - 1) * (n - 1)))
     else:
@@ -197,7 +205,7 @@ def nemenyi_test(scores: Any, higher_is_better: bool = False, alpha: float = 0.0
     See Also
     --------
     friedman_test : Whether some method differs.
-    leaven.plotting.plot_critical_difference : The result as a picture.
+    leaven.plotting.plot_critical_difference : The result as a figure.
 
     References
     ----------
@@ -207,7 +215,7 @@ def nemenyi_test(scores: Any, higher_is_better: bool = False, alpha: float = 0.0
     Examples
     --------
     >>> import pandas as pd
-    >>> from leaven.evaluation import nemenyi_test
+    >>> from leaven.statistics import nemenyi_test
     >>> n = range(20)
     >>> errors = pd.DataFrame(
     ...     {"NB": [0.3 + i % 3 for i in n], "EM": [0.2 + i % 3 for i in n], "SVM": [1.25] * 20}

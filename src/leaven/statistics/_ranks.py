@@ -1,4 +1,4 @@
-"""Ranks of methods over data sets, for the tests of `evaluation` and the pictures of `plotting`."""
+"""Ranks of methods over data sets, and the critical difference of their means."""
 
 from __future__ import annotations
 
@@ -11,7 +11,20 @@ SIGNIFICANT_DIGITS = 12
 
 
 def check_alpha(alpha: float) -> None:
-    """Refuse a level of significance that is no probability."""
+    """Refuse a level of significance that is no probability.
+
+    Parameters
+    ----------
+    alpha : float
+
+    Examples
+    --------
+    >>> from leaven.statistics import check_alpha
+    >>> check_alpha(5)
+    Traceback (most recent call last):
+        ...
+    ValueError: alpha must be a probability between 0 and 1, such as 0.05, got 5.
+    """
     if not 0.0 < alpha < 1.0:
         raise ValueError(f"alpha must be a probability between 0 and 1, such as 0.05, got {alpha}.")
 
@@ -30,6 +43,17 @@ def drop_rounding_noise(
     Returns
     -------
     ndarray
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.statistics import drop_rounding_noise
+    >>> difference = np.array([0.3 - 0.2, 0.1])
+    >>> difference[0] == difference[1]
+    np.False_
+    >>> clean = drop_rounding_noise(difference, 1.0)
+    >>> clean[0] == clean[1]
+    np.True_
     """
     size = np.where(np.asarray(scale) > 0, scale, 1.0)
     # A power of two divides without an error of its own.
@@ -52,7 +76,7 @@ def rank_rows(scores: NDArray[np.float64], higher_is_better: bool) -> NDArray[np
     Examples
     --------
     >>> import numpy as np
-    >>> from leaven.solvers._ranks import rank_rows
+    >>> from leaven.statistics import rank_rows
     >>> rank_rows(np.array([[0.3, 0.1, 0.3]]), higher_is_better=False)
     array([[2.5, 1. , 2.5]])
     """
@@ -61,7 +85,22 @@ def rank_rows(scores: NDArray[np.float64], higher_is_better: bool) -> NDArray[np
 
 
 def rank_standard_error(n_datasets: int, n_methods: int) -> float:
-    """``sqrt(k (k + 1) / (6 n))``: the scale of a difference of two mean ranks."""
+    """Standard error of a difference of two mean ranks, ``sqrt(k (k + 1) / (6 n))``.
+
+    Parameters
+    ----------
+    n_datasets, n_methods : int
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from leaven.statistics import rank_standard_error
+    >>> round(rank_standard_error(14, 4), 4)
+    0.488
+    """
     return float(np.sqrt(n_methods * (n_methods + 1) / (6.0 * n_datasets)))
 
 
@@ -71,9 +110,18 @@ def critical_difference(n_datasets: int, n_methods: int, alpha: float) -> float:
     ``CD = q_alpha sqrt(k (k + 1) / (6 n))``, where ``q_alpha`` is the quantile of the
     studentized range with infinite degrees of freedom, divided by ``sqrt(2)``.
 
+    Parameters
+    ----------
+    n_datasets, n_methods : int
+    alpha : float
+
+    Returns
+    -------
+    float
+
     Examples
     --------
-    >>> from leaven.solvers._ranks import critical_difference
+    >>> from leaven.statistics import critical_difference
     >>> round(critical_difference(14, 4, 0.05), 2)
     1.25
     """
@@ -99,7 +147,7 @@ def groups_within(mean_ranks: ArrayLike, difference: float) -> list[tuple[int, .
 
     Examples
     --------
-    >>> from leaven.solvers._ranks import groups_within
+    >>> from leaven.statistics import groups_within
     >>> groups_within([1.0, 4.0, 2.0, 1.5], difference=0.8)
     [(0, 3), (3, 2), (1,)]
     """
