@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 EXAMPLE := src/leaven/datasets/data/support_tickets.csv
 
-.PHONY: demo test lint docs bench clean
+.PHONY: demo test lint docs bench reproduce reproduce-quick clean
 
 demo: $(VENV)/.core
 	@mkdir -p demo-output
@@ -30,9 +30,16 @@ docs: $(VENV)/.dev
 bench: $(VENV)/.dev
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
+# A run that was stopped resumes from the stores in reproduction/.
+reproduce: $(VENV)/.dev
+	$(BIN)/python -m studies all --out reproduction
+
+reproduce-quick: $(VENV)/.dev
+	$(BIN)/python -m studies all --quick --out reproduction-quick
+
 # .venv stays: remove it by hand to start from nothing.
 clean:
-	rm -rf build dist demo-output docs/_build docs/api docs/auto_examples htmlcov
+	rm -rf build dist demo-output reproduction-quick docs/_build docs/api docs/auto_examples htmlcov
 	rm -rf .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	rm -f docs/sg_execution_times.rst
 

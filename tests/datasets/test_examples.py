@@ -13,7 +13,7 @@ from sklearn.semi_supervised import LabelSpreading
 
 from leaven.datasets import load_example
 from leaven.datasets._examples import EXAMPLES
-from leaven.datasets._make_examples import make_orchard, make_support_tickets, write_all
+from studies.make_examples import make_orchard, make_support_tickets, write_all
 
 DATA = Path(str(files("leaven.datasets") / "data"))
 

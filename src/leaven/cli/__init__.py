@@ -1,4 +1,4 @@
-"""The command line: ``leaven label``, ``example``, ``datasets`` and ``reproduce``.
+"""The command line: ``leaven label``, ``example`` and ``datasets``.
 
 A command parses, calls one function of the library, and prints. What is heavy to import is
 imported inside the commands, so that ``leaven --help`` is instant.
@@ -20,7 +20,6 @@ from leaven.cli._compare import compare
 from leaven.cli._datasets import datasets
 from leaven.cli._example import example
 from leaven.cli._label import label
-from leaven.cli._reproduce import reproduce
 
 FAILED, BAD_INPUT = 1, 2
 
@@ -91,4 +90,3 @@ main.add_command(label)
 main.add_command(compare)
 main.add_command(example)
 main.add_command(datasets)
-main.add_command(reproduce)

@@ -17,6 +17,7 @@ from leaven.evaluation._store import read_store
 from leaven.evaluation._study import compare
 from leaven.evaluation._tables import SummaryTable, summary_table
 from leaven.evaluation._trial import Active, Tuned
+from leaven.evaluation._trial_scores import trial_scores
 from leaven.evaluation._wilcoxon import wilcoxon_table
 from leaven.statistics import (
     FriedmanResult,
@@ -49,6 +50,7 @@ __all__ = [
     "nemenyi_test",
     "read_store",
     "summary_table",
+    "trial_scores",
     "wilcoxon_table",
     "wilcoxon_test",
 ]

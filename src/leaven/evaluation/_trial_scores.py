@@ -32,7 +32,7 @@ def trial_scores(frame: pd.DataFrame, value: str | None = None) -> pd.DataFrame:
     Examples
     --------
     >>> import pandas as pd
-    >>> from leaven.evaluation._trial_scores import trial_scores
+    >>> from leaven.evaluation import trial_scores
     >>> frame = pd.DataFrame({"method": "NB", "trial": [0, 0, 0, 1, 1, 1],
     ...                       "n_labeled": [1, 2, 4] * 2, "error": [5, 3, 1, 5, 4, 2]})
     >>> trial_scores(frame)["NB"].tolist()

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import softmax
 from sklearn.base import BaseEstimator
 from threadpoolctl import threadpool_limits
 
-from leaven._labels import UNLABELED
 from leaven.active import margin
-from leaven.evaluation._curve_bayes import BayesPlan
-from leaven.evaluation._curve_em import (
+from leaven.exceptions import LeavenWarning
+from leaven.model_selection import AdaptiveKFold
+from studies.curve_em import (
     LEFT_OUT,
     CategoricalFeatures,
     Features,
@@ -27,11 +28,8 @@ from leaven.evaluation._curve_em import (
     log_joint,
     predicted,
 )
-from leaven.evaluation._curve_ranks import RankSigmoids
-from leaven.exceptions import LeavenWarning
-from leaven.generative._mixture import normalize_log_rows
-from leaven.generative._weighting import row_weights
-from leaven.model_selection import AdaptiveKFold
+from studies.curve_ranks import RankSigmoids
+from studies.estimators import UNLABELED
 
 TASK_ELEMENTS = 1 << 22
 """Largest number of labels of fits in cross-validation that are held at a time."""
@@ -95,7 +93,7 @@ class NaiveBayesCurve(BaseEstimator):
             features = CategoricalFeatures.make(X)
         else:
             features = GaussianFeatures.make(np.asarray(X, dtype=np.float64))
-        return CurvePlan(1.0, True, self, features)
+        return CurvePlan(self, features)
 
 
 @dataclass(frozen=True)
@@ -107,15 +105,13 @@ class Parameters:
 
     def fits(self, labels: NDArray[np.intp]) -> Fits:
         """The fits with these labels."""
-        pair = np.array([0, UNLABELED])
-        weights = np.array(
-            [np.ones(2) if np.isnan(w) else row_weights(pair, w, "convex") for w in self.weight]
-        )
-        return Fits(labels, weights[:, 0], weights[:, 1])
+        plain = np.isnan(self.weight)
+        labeled, unlabeled = 1.0 - self.weight, self.weight
+        return Fits(labels, np.where(plain, 1.0, labeled), np.where(plain, 1.0, unlabeled))
 
 
 @dataclass(frozen=True)
-class CurvePlan(BayesPlan):
+class CurvePlan:
     """Curves of one :class:`NaiveBayesCurve` on one data set."""
 
     method: NaiveBayesCurve
@@ -216,11 +212,10 @@ class _Trial:
             result.append(predicted(tested, model)[:, 0])
             if following > size:
                 pool = np.flatnonzero(labels[:, 0] == UNLABELED)
-                joint = np.ascontiguousarray(log_joint(self.features, model)[pool, :, 0])
-                normalize_log_rows(joint)
+                shares = softmax(log_joint(self.features, model)[pool, :, 0], axis=1)
                 # Rows that are alike must not be told apart by rounding: training rows are in
                 # a random order, and the first of equals is as good as any.
-                uncertain = np.argsort(margin(joint).round(9), kind="stable")
+                uncertain = np.argsort(margin(shares).round(9), kind="stable")
                 ask = pool[uncertain[: following - size]]
                 labels[ask, 0] = self.codes[ask]
         return np.array(result)

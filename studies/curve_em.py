@@ -19,15 +19,17 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
-from leaven._labels import UNLABELED
-from leaven.evaluation._curve_ranks import RankSigmoids
-from leaven.generative._gaussian import MIN_VARIANCE
+from studies.curve_ranks import RankSigmoids
+from studies.estimators import UNLABELED
 
 LEFT_OUT = UNLABELED - 1
 """Mark of a row that plays no part in a fit."""
 
 BLOCK_ELEMENTS = 1 << 20
 """Largest number of class probabilities that are held at a time."""
+
+MIN_VARIANCE = 1e-150
+"""Least variance of a feature, as in leaven's Gaussian naive Bayes: its square is not 0."""
 
 TIE = 1e-9
 """Classes whose log-probabilities differ by less are equally probable."""

@@ -62,7 +62,7 @@ def weighted_ranks(
     Examples
     --------
     >>> import numpy as np
-    >>> from leaven.evaluation._curve_ranks import weighted_ranks
+    >>> from studies.curve_ranks import weighted_ranks
     >>> values, weights = np.array([[5.0], [3.0], [5.0]]), np.array([[1.0], [2.0], [1.0]])
     >>> weighted_ranks(values, weights).ravel()  # of 3, 3, 5, 5
     array([3.5, 1.5, 3.5])

@@ -10,9 +10,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.special import expit, softmax
 
-from leaven._labels import UNLABELED
-from leaven.evaluation import _curve_em
-from leaven.evaluation._curve_em import (
+from leaven.generative import (
+    RankSigmoid,
+    SemiSupervisedCategoricalNB,
+    SemiSupervisedGaussianNB,
+)
+from studies import curve_em
+from studies.curve_em import (
     LEFT_OUT,
     CategoricalFeatures,
     Features,
@@ -22,13 +26,8 @@ from leaven.evaluation._curve_em import (
     fit_all,
     log_joint,
 )
-from leaven.evaluation._curve_ranks import RankSigmoids
-from leaven.generative import (
-    RankSigmoid,
-    SemiSupervisedCategoricalNB,
-    SemiSupervisedGaussianNB,
-)
-from leaven.generative._weighting import row_weights
+from studies.curve_ranks import RankSigmoids
+from studies.estimators import UNLABELED
 
 
 def categories(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
@@ -55,8 +54,8 @@ def labels_at(codes: np.ndarray, sizes: list[int]) -> np.ndarray:
 
 
 def convex(labels: np.ndarray, weights: list[float]) -> Fits:
-    pairs = np.array([row_weights(np.array([0, UNLABELED]), w, "convex") for w in weights])
-    return Fits(labels, pairs[:, 0], pairs[:, 1])
+    unlabeled = np.array(weights)
+    return Fits(labels, 1 - unlabeled, unlabeled)
 
 
 def plain(labels: np.ndarray) -> Fits:
@@ -76,7 +75,7 @@ def test_categorical_fits_are_those_of_the_classifier(seed: int, block: int) -> 
     sizes, weights = [3, 6, 20, 40], [0.5, 0.2, 0.0, 0.5]
     labels = labels_at(codes, sizes)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_curve_em, "BLOCK_ELEMENTS", block)
+        patch.setattr(curve_em, "BLOCK_ELEMENTS", block)
         found = posterior(CategoricalFeatures.make(X), convex(labels, weights), 3)
     for t, weight in enumerate(weights):
         model = SemiSupervisedCategoricalNB(

@@ -1,7 +1,7 @@
 """Sources, tables and runs: what can be reproduced, and with which settings.
 
 To add a table, write a function ``run(table, run, datasets) -> Outcome`` and pass a
-:class:`Table` with it to :func:`register`; ``reproduce/__init__.py`` imports the module.
+:class:`Table` with it to :func:`register`; ``studies/__init__.py`` imports the module.
 """
 
 from __future__ import annotations
@@ -9,16 +9,24 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pandas as pd
 
 from leaven.datasets import list_available
-from leaven.evaluation._protocol import Protocol
-from leaven.evaluation._study import compare
+from leaven.evaluation import CurveProtocol, DrawProtocol, FoldProtocol, compare
+from studies.estimators import Transducer
 
 QUICK_TRIALS = 3
+
+Protocol: TypeAlias = CurveProtocol | FoldProtocol | DrawProtocol
+
+
+def is_installed(module: str) -> bool:
+    """Whether a module can be imported, without importing it."""
+    return find_spec(module) is not None
 
 
 @dataclass(frozen=True)
@@ -197,6 +205,9 @@ class Run:
             datasets,
             protocol=protocol,
             n_trials=self.trials,
+            semi_supervised={
+                name: True for name, each in methods.items() if isinstance(each, Transducer)
+            },
             store=store,
             n_jobs=self.n_jobs,
             progress=self.progress,
@@ -216,10 +227,19 @@ def register(table: Table) -> Table:
 
 
 def find_tables(ids: Sequence[str]) -> list[Table]:
-    """Tables by their ids, in any case of letters; an unknown one is an error that lists all."""
+    """Tables by their ids, in any case of letters; an unknown one is an error that lists all.
+
+    A source stands for its tables, and "all" for the tables of all sources.
+    """
     by_lower = {known.lower(): table for known, table in TABLES.items()}
     found: dict[str, Table] = {}
     for each in ids:
+        group = {
+            known: t for known, t in TABLES.items() if each.lower() in (t.source.lower(), "all")
+        }
+        found |= group
+        if group:
+            continue
         if each.lower() not in by_lower:
             close = difflib.get_close_matches(each.upper(), TABLES, n=1)
             hint = f" Did you mean {close[0]}?" if close else ""

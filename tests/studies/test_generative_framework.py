@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from leaven.evaluation.reproduce import TABLES, Run, reproduce
-from leaven.evaluation.reproduce._generative_framework import (
+from leaven.graph import KNNGraph
+from leaven.graph_based import MinCutClassifier
+from studies import TABLES, Run, reproduce
+from studies.generative_framework import (
     ChosenNeighbors,
     SampleProtocol,
     abalones,
@@ -19,8 +21,6 @@ from leaven.evaluation.reproduce._generative_framework import (
     published,
     word_counts,
 )
-from leaven.graph import KNNGraph
-from leaven.graph_based import MinCutClassifier
 
 needs_data = pytest.mark.skipif(
     not os.environ.get("LEAVEN_DATA"), reason="LEAVEN_DATA is not set: no files of data sets"

@@ -1,6 +1,6 @@
 """Tables 3.3 to 6.6 of Saeed (2018): naive Bayes with few labels.
 
-Every method is a :class:`~leaven.evaluation.reproduce._curves.NaiveBayesCurve`, and every
+Every method is a :class:`~studies.curves.NaiveBayesCurve`, and every
 number a mean area under the error curve over trials.
 """
 
@@ -15,14 +15,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leaven.evaluation._protocol import CurveProtocol, Protocol, Split
-from leaven.evaluation._schedule import label_schedule
-from leaven.evaluation._trial_scores import trial_scores
-from leaven.evaluation.reproduce._curves import NaiveBayesCurve
-from leaven.evaluation.reproduce._data import TWIN, prepare
-from leaven.evaluation.reproduce._published import published_areas
-from leaven.evaluation.reproduce._registry import Outcome, Run, Table, register
+from leaven.evaluation import CurveProtocol, Split, label_schedule, trial_scores
 from leaven.model_selection import transfer_parameter
+from studies.curves import NaiveBayesCurve
+from studies.data import TWIN, prepare
+from studies.published import published_areas
+from studies.registry import Outcome, Protocol, Run, Table, register
 
 NB, SSNB = NaiveBayesCurve(), NaiveBayesCurve(weight=None)
 WEIGHTS = tuple(round(0.1 * i, 1) for i in range(10))

@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from leaven.evaluation._tables import escape_markdown
-from leaven.evaluation._trial_scores import trial_scores
-from leaven.evaluation.reproduce._registry import SOURCES, TABLES, Outcome, Table
+from leaven.evaluation import trial_scores
 from leaven.statistics import wilcoxon_test
+from studies.registry import SOURCES, TABLES, Outcome, Table
 
 LEVEL = 0.05
 CLEAR = 1.96
@@ -211,6 +210,11 @@ def table_cells(report: Report) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
+def escape_markdown(text: str) -> str:
+    """Text that Markdown leaves as it is, also in a cell of a table."""
+    return re.sub(r"([\\|`*_<>\[\]])", r"\\\1", text)
+
+
 def _number(mean: float, se: float) -> str:
     if np.isnan(mean):
         return ""
@@ -317,7 +321,7 @@ def update_page(page: str, sections: dict[str, str], *, as_html: bool) -> str:
     else:
         notes = NO_NOTES if notes is None else notes
         items = "\n".join(f"- {s}: {escape_markdown(SOURCES[s].cite())}" for s in cited)
-        command = f"leaven reproduce {' '.join(all_sections)}"
+        command = f"python -m studies {' '.join(all_sections)}"
         parts = [
             "# Reproduction of published tables",
             f"This page is written by `{command}`. {INTRODUCTION}",

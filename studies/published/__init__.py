@@ -1,19 +1,18 @@
-"""The numbers that the sources print, as facts in small tables that come with leaven."""
+"""The numbers that the sources print, as facts in small tables beside this file."""
 
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
-from io import StringIO
+from pathlib import Path
 
 import pandas as pd
 
 
 @cache
 def read_published(name: str) -> pd.DataFrame:
-    """A table of ``leaven/evaluation/published``, all columns as text but the numbers."""
-    text = (files("leaven.evaluation") / "published" / f"{name}.csv").read_text(encoding="utf-8")
-    frame = pd.read_csv(StringIO(text), dtype=str, keep_default_na=False)
+    """A table of this folder, all columns as text but the numbers."""
+    path = Path(__file__).with_name(f"{name}.csv")
+    frame = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8")
     numbers = [column for column in ("mean", "se", "value") if column in frame.columns]
     return frame.astype(dict.fromkeys(numbers, float))
 

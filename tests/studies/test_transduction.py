@@ -10,20 +10,19 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_blobs
 from sklearn.neighbors import KNeighborsClassifier
 
-from leaven._optional import is_installed
-from leaven.evaluation.reproduce import TABLES
-from leaven.evaluation.reproduce import _transduction as s4
-from leaven.evaluation.reproduce._prepared import (
+from leaven.generative import SemiSupervisedGaussianMixture
+from leaven.graph import KNNGraph
+from leaven.graph_based import HarmonicClassifier
+from studies import TABLES
+from studies import transduction as s4
+from studies.prepared import (
     OnRows,
     RememberedKMeans,
     RowGraph,
     prepared,
     row_numbers,
 )
-from leaven.evaluation.reproduce._registry import Run
-from leaven.generative import SemiSupervisedGaussianMixture
-from leaven.graph import KNNGraph
-from leaven.graph_based import HarmonicClassifier
+from studies.registry import Run, is_installed
 
 needs_data = pytest.mark.skipif(
     not os.environ.get("LEAVEN_DATA"), reason="LEAVEN_DATA is not set: no files of data sets"
@@ -76,7 +75,7 @@ def test_rows_in_any_order_are_the_features_they_number(supervised):
         covariance_type="tied-spherical"
     )  # fmt: skip
     y = partly(15, order)
-    found = OnRows(model, blobs, (1.0,)).fit(row_numbers(60)[order], y)
+    found = OnRows(model, blobs, (1.0,), supervised=supervised).fit(row_numbers(60)[order], y)
     if supervised:
         expected = model.fit(X[order][:15], y[:15]).predict(X[order])
         expected[:15] = y[:15]
@@ -89,7 +88,7 @@ def test_rows_in_any_order_are_the_features_they_number(supervised):
 def test_a_graph_of_rows_is_cut_out_and_turned_with_them():
     order = np.random.default_rng(1).permutation(60)[:50]
     W = blob_graph().adjacency.toarray()
-    graph = RowGraph(blob_graph).build(row_numbers(60)[order])
+    graph = RowGraph(blob_graph).fit(row_numbers(60)[order]).graph_
     assert_allclose(graph.adjacency.toarray(), W[np.ix_(order, order)])
     y = partly(12, order)
     found = OnRows(HarmonicClassifier(RowGraph(blob_graph))).fit(row_numbers(60)[order], y)

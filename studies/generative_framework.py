@@ -11,31 +11,23 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.svm import SVC
 
-from leaven._base import TransductionMixin
-from leaven._labels import UNLABELED
 from leaven.datasets import load, load_comp_vs, make_two_gaussians
-from leaven.evaluation._protocol import (
-    NO_ROWS,
-    DrawProtocol,
-    FoldProtocol,
-    Split,
-    per_class_first,
-    random_order,
-)
-from leaven.evaluation.reproduce._published import read_published
-from leaven.evaluation.reproduce._registry import Outcome, Run, Table, register
+from leaven.evaluation import DrawProtocol, FoldProtocol, Split
 from leaven.exceptions import ConvergenceWarning, LeavenWarning
 from leaven.generative import SemiSupervisedMultinomialNB
 from leaven.graph import KNNGraph, KNNTreeGraph, SpanningTreeGraph
 from leaven.graph_based import BeliefPropagationClassifier, MinCutClassifier
 from leaven.text import TfidfSumSelector
+from studies.estimators import NO_ROWS, UNLABELED, Transducer, first_of_each, random_order
+from studies.published import read_published
+from studies.registry import Outcome, Run, Table, register
 
 N_TERMS = 600
 SPLITS = (70, 90, 97)
@@ -136,17 +128,17 @@ class SampleProtocol(DrawProtocol):
 
     def split(self, codes: NDArray[np.intp], trial: int, *, continuous: bool = False) -> Split:
         """Rows of a trial: the sample, labeled rows first."""
-        rows, n = per_class_first(
+        rows, n = first_of_each(
             random_order(len(codes), self.seed, trial, 0), codes, self.n_sampled
         )
-        order, n_labeled = per_class_first(rows[:n], codes, self.per_class)
+        order, n_labeled = first_of_each(rows[:n], codes, self.per_class)
         return Split(order, (n_labeled,), NO_ROWS, NO_ROWS)
 
 
 # Methods
 
 
-class ChosenNeighbors(TransductionMixin, BaseEstimator):
+class ChosenNeighbors(Transducer):
     """A graph classifier whose number of neighbors is chosen on a part of the labels.
 
     The labels of one of three parts are hidden once; the number that gives most of them back is
@@ -169,14 +161,14 @@ class ChosenNeighbors(TransductionMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> ChosenNeighbors:
         """Choose, then fit with all labels."""
-        X, codes = self._validate_fit(X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        codes = self._begin(X, y)
         with warnings.catch_warnings():
             # Belief propagation on a graph with loops need not converge, as the source says.
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", LeavenWarning)
             self.n_neighbors_ = self._choose(X, codes)
             self.estimator_ = self._with(self.n_neighbors_).fit(X, codes)
-        self._store_transduction(self.estimator_.label_distributions_, codes)
+        self._finish(self.estimator_.label_distributions_, codes)
         return self
 
     def _with(self, n_neighbors: int) -> Any:

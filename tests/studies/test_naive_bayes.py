@@ -6,24 +6,30 @@ import os
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 
-from leaven._labels import UNLABELED
 from leaven.active import margin
 from leaven.evaluation import CurveProtocol, read_store
-from leaven.evaluation.reproduce import SOURCES, TABLES, Run, listing, reproduce, write_pages
-from leaven.evaluation.reproduce import _naive_bayes as tables
-from leaven.evaluation.reproduce._curves import NaiveBayesCurve, _folds, _Trial
-from leaven.evaluation.reproduce._data import prepare
-from leaven.evaluation.reproduce._published import published_areas, read_published
-from leaven.evaluation.reproduce._registry import Outcome, Table, find_tables, register
-from leaven.evaluation.reproduce._report import make_report, table_cells, update_page
-from leaven.generative import SemiSupervisedCategoricalNB
+from leaven.generative import (
+    RankSigmoid,
+    SemiSupervisedCategoricalNB,
+    SemiSupervisedGaussianNB,
+)
 from leaven.model_selection import AdaptiveKFold, tune
+from studies import SOURCES, TABLES, Run, listing, reproduce, write_pages
+from studies import naive_bayes as tables
+from studies.curves import NaiveBayesCurve, _folds, _Trial
+from studies.data import prepare
+from studies.estimators import UNLABELED
+from studies.published import published_areas, read_published
+from studies.registry import Outcome, Table, find_tables, register
+from studies.report import make_report, table_cells, update_page
 
 needs_data = pytest.mark.skipif(not os.environ.get("LEAVEN_DATA"), reason="LEAVEN_DATA is not set")
 
@@ -123,6 +129,42 @@ def test_active_learning_asks_for_the_smallest_margin(weight: float) -> None:
             order = np.argsort(margin(model.predict_proba(X.iloc[pool])).round(9), kind="stable")
             asked = pool[order[: sizes[i + 1] - size]]
             labels[asked] = codes[asked]
+
+
+def agrees_with(public: Any, method: NaiveBayesCurve, X: Any, codes: np.ndarray) -> None:
+    """Check all predictions of a trial; of equally probable classes any may be predicted."""
+    split = CurveProtocol("trial", start=2).split(codes, 0)
+    n_classes = len(np.unique(codes))
+    found = method.curve_plan(X).predict(codes, n_classes, split.order, split.sizes, split.test)
+    assert len(split.sizes) > 10
+    rows = X.iloc if isinstance(X, pd.DataFrame) else X
+    for at, size in enumerate(split.sizes):
+        labels = np.where(np.arange(len(split.order)) < size, codes[split.order], UNLABELED)
+        p = clone(public).fit(rows[split.order], labels).predict_proba(rows[split.test])
+        assert_allclose(p[np.arange(len(p)), found[at]], p.max(axis=1), atol=1e-6)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.2, 0.5])
+def test_a_whole_trial_is_that_of_the_public_estimator(weight: float) -> None:
+    options: Any = {"unlabeled_weight": weight, "weighting": "convex", "prior_smoothing": 1.0}
+    method = NaiveBayesCurve(weight=weight)
+    agrees_with(SemiSupervisedCategoricalNB(**options), method, *discrete(70, 11))
+    X = np.random.default_rng(5).normal(size=(90, 3))  # no value twice: no feature is left out
+    codes = np.digitize(X @ [1.0, 0.5, -0.8] + np.sin(7 * X[:, 0]), [-0.7, 0.6])
+    agrees_with(SemiSupervisedGaussianNB(**options), method, X, codes)
+
+
+@pytest.mark.parametrize("mean", ["kept", "true"])
+def test_a_whole_trial_with_recalibration_is_that_of_the_public_estimator(mean: str) -> None:
+    # Numbers, since rows of equal rank up to rounding are ties here, and not in the classifier.
+    X = np.random.default_rng(6).normal(size=(90, 3))
+    codes = (X @ [1.0, 0.5, -0.8] + np.sin(7 * X[:, 0]) > 0.3).astype(int)
+    share = codes.mean()
+    public = SemiSupervisedGaussianNB(
+        recalibration=RankSigmoid(2.0, "kept" if mean == "kept" else [1 - share, share]),
+        prior_smoothing=1.0,
+    )
+    agrees_with(public, NaiveBayesCurve(slope=2.0, mean=mean), X, codes)
 
 
 def test_cross_validation_chooses_as_tune_does() -> None:
@@ -355,6 +397,8 @@ def test_unknown_names() -> None:
     with pytest.raises(ValueError, match="source='S9' is not known"):
         register(replace(TABLES["S1-3.3"], source="S9"))
     assert [table.id for table in find_tables(["s1-3.4", "S1-3.4"])] == ["S1-3.4"]
+    assert {table.source for table in find_tables(["s4"])} == {"S4"}
+    assert len(find_tables(["all", "S1"])) == len(TABLES)
 
 
 def test_listing_has_sources_and_counts() -> None:

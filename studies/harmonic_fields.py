@@ -10,6 +10,7 @@ from functools import lru_cache, partial
 from itertools import count
 from typing import Any, ClassVar
 
+import joblib
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -18,22 +19,14 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics.pairwise import polynomial_kernel
 from sklearn.neighbors import KNeighborsClassifier
 
-from leaven._base import TransductionMixin
-from leaven._labels import UNLABELED
 from leaven.datasets import load, load_newsgroup_pair, make_two_grids
-from leaven.evaluation._fingerprint import digest_of
-from leaven.evaluation._protocol import NO_ROWS, DrawProtocol, Split, random_order
-from leaven.evaluation.reproduce._prepared import (
-    KernelVote,
-    OnRows,
-    RowGraph,
-    prepared,
-    row_numbers,
-)
-from leaven.evaluation.reproduce._published import read_published
-from leaven.evaluation.reproduce._registry import Outcome, Run, Table, register
+from leaven.evaluation import DrawProtocol, Split
 from leaven.graph import AnisotropicGaussian, FullGraph, Graph, KNNGraph
 from leaven.graph_based import HarmonicClassifier, learn_length_scales
+from studies.estimators import NO_ROWS, UNLABELED, Transducer, random_order
+from studies.prepared import KernelVote, OnRows, RowGraph, prepared, row_numbers
+from studies.published import read_published
+from studies.registry import Outcome, Run, Table, register
 
 SIGMA = 380.0
 SIDE = 16
@@ -132,7 +125,7 @@ class VotedPerceptron(ClassifierMixin, BaseEstimator):
         return self.classes_[(votes > 0).astype(int)]
 
 
-class LearnedScales(TransductionMixin, BaseEstimator):
+class LearnedScales(Transducer):
     """The harmonic function with length scales that make the label entropy small (section 6).
 
     Parameters
@@ -148,8 +141,8 @@ class LearnedScales(TransductionMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> LearnedScales:
         """Learn scales, then the labels."""
-        X, codes = self._validate_fit(X, y, dtype=np.float64)
-        key = (digest_of(X), digest_of(codes), self.max_iter)
+        codes = self._begin(X, y)
+        key = (joblib.hash(X), joblib.hash(codes), self.max_iter)
         if key not in _learned:
             _learned.clear()
             found = learn_length_scales(
@@ -157,7 +150,7 @@ class LearnedScales(TransductionMixin, BaseEstimator):
             )
             _learned[key] = found.weight
         model = HarmonicClassifier(FullGraph(weight=_learned[key]), prior=self.prior)
-        self._store_transduction(model.fit(X, codes).label_distributions_, codes)
+        self._finish(model.fit(X, codes).label_distributions_, codes)
         return self
 
 
@@ -255,7 +248,7 @@ def digit_methods(problem: str, share: int) -> dict[str, Any]:
     methods = {
         "thresh": OnRows(HarmonicClassifier(graph)),
         "CMN": OnRows(HarmonicClassifier(graph, prior="labeled")),
-        "1NN": OnRows(KNeighborsClassifier(1), pixels, place),
+        "1NN": OnRows(KNeighborsClassifier(1), pixels, place, supervised=True),
     }
     if problem != "odd against even":
         return {**methods, "RBF": KernelVote(digit_weights, place)}
@@ -274,7 +267,7 @@ def document_methods(pair: str) -> dict[str, Any]:
     return {
         "thresh": OnRows(HarmonicClassifier(graph)),
         "CMN": OnRows(HarmonicClassifier(graph, prior="labeled")),
-        "1NN": OnRows(KNeighborsClassifier(1, metric="cosine"), words, (pair,)),
+        "1NN": OnRows(KNeighborsClassifier(1, metric="cosine"), words, (pair,), supervised=True),
         "VP": OnRows(VotedPerceptron(), words, (pair,), supervised=True),
     }
 

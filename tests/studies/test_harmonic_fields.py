@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from leaven.evaluation.reproduce import TABLES, Run, reproduce
-from leaven.evaluation.reproduce._harmonic_fields import (
+from studies import TABLES, Run, reproduce
+from studies.harmonic_fields import (
     RandomProtocol,
     VotedPerceptron,
     digits,
     reduce_images,
 )
-from leaven.evaluation.reproduce._prepared import KernelVote, row_numbers
+from studies.prepared import KernelVote, row_numbers
 
 needs_data = pytest.mark.skipif(
     not os.environ.get("LEAVEN_DATA"), reason="LEAVEN_DATA is not set: no files of data sets"

@@ -1,24 +1,27 @@
-"""Published tables, made again: what ``leaven reproduce`` runs."""
+"""Published tables, made again: ``python -m studies`` at the root of the repository.
+
+The studies use leaven as anyone could, by its public names, and are not part of its wheel.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from leaven.evaluation.reproduce import (  # each registers its tables
-    _generative_framework,  # noqa: F401
-    _harmonic_fields,  # noqa: F401
-    _naive_bayes,  # noqa: F401
-    _transduction,  # noqa: F401
+from studies import (  # each registers its tables
+    generative_framework,  # noqa: F401
+    harmonic_fields,  # noqa: F401
+    naive_bayes,  # noqa: F401
+    transduction,  # noqa: F401
 )
-from leaven.evaluation.reproduce._registry import (
+from studies.registry import (
     SOURCES,
     TABLES,
     Run,
     check_datasets,
     find_tables,
 )
-from leaven.evaluation.reproduce._report import (
+from studies.report import (
     Draw,
     Report,
     html_section,
@@ -48,7 +51,7 @@ def reproduce(ids: Sequence[str], run: Run | None = None) -> list[Report]:
 
     Examples
     --------
-    >>> from leaven.evaluation.reproduce import Run, reproduce
+    >>> from studies import Run, reproduce
     >>> run = Run(n_trials=2, datasets=("iris",))  # iris comes with scikit-learn
     >>> report = reproduce(["S1-3.4"], run)[0]
     >>> report.cells["method"].tolist(), report.n_trials

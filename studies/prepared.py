@@ -12,19 +12,16 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.cluster import KMeans
-from sklearn.utils.validation import check_is_fitted
 
-from leaven._base import TransductionMixin, normalize_rows
-from leaven._labels import UNLABELED, encode_labels, one_hot
-from leaven.active._rows import learns_from_unlabeled
-from leaven.evaluation._fingerprint import digest_of
 from leaven.exceptions import ConvergenceWarning, LeavenWarning
-from leaven.graph import Graph, GraphBuilder
+from leaven.graph import Graph
+from studies.estimators import UNLABELED, Transducer, one_hot
 
 Make = Callable[..., Any]
 """A function at the top of a module: what it returns for the same arguments is made once."""
@@ -46,7 +43,7 @@ def rows_of(X: Any) -> NDArray[np.intp]:
     return np.asarray(X, dtype=np.intp)[:, 0]
 
 
-class RowGraph(GraphBuilder):
+class RowGraph(BaseEstimator):
     """A part of a graph that is made once.
 
     Parameters
@@ -62,15 +59,17 @@ class RowGraph(GraphBuilder):
         self.make = make
         self.arguments = arguments
 
-    def _fit_graph(self, X: Any, labeled: NDArray[np.bool_] | None) -> None:
+    def fit(self, X: Any, y: Any = None) -> RowGraph:
+        """Look the graph of the rows of ``X`` up."""
         graph: Graph = prepared(self.make, *self.arguments)
         rows = rows_of(X)
         if not np.array_equal(rows, np.arange(graph.n_nodes)):
             graph = graph.subgraph(rows)
         self.graph_ = graph
+        return self
 
 
-class OnRows(TransductionMixin, BaseEstimator):
+class OnRows(Transducer):
     """A classifier on features that are looked up by row number.
 
     The classifier sees the rows in ascending order, whatever the order they come in. It meets
@@ -79,13 +78,12 @@ class OnRows(TransductionMixin, BaseEstimator):
     Parameters
     ----------
     estimator : classifier
-        One that learns from unlabeled rows sees all rows; any other one the labeled rows.
     make : function or None, default=None
         ``make(*arguments)`` is the matrix of all rows; None hands the row numbers on, for a
         classifier on a :class:`RowGraph`.
     arguments : tuple, default=()
-    supervised : bool or None, default=None
-        Show it the labeled rows only, or all; None asks the classifier.
+    supervised : bool, default=False
+        Show the classifier the labeled rows only.
     """
 
     def __init__(
@@ -93,7 +91,7 @@ class OnRows(TransductionMixin, BaseEstimator):
         estimator: Any,
         make: Make | None = None,
         arguments: tuple[Any, ...] = (),
-        supervised: bool | None = None,
+        supervised: bool = False,
     ) -> None:
         self.estimator = estimator
         self.make = make
@@ -108,21 +106,17 @@ class OnRows(TransductionMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> OnRows:
         """Fit on rows whose numbers are in X."""
-        self.classes_, codes = encode_labels(y, min_classes=2)
-        self.n_features_in_ = 1
+        codes = self._begin(X, y)
         rows = rows_of(X)
         order = np.argsort(rows, kind="stable")
         sorted_rows, sorted_codes = rows[order], codes[order]
-        supervised = self.supervised
-        if supervised is None:
-            supervised = not learns_from_unlabeled(self.estimator)
         given = sorted_codes != UNLABELED
         model = clone(self.estimator)
         with warnings.catch_warnings():
             # Few rounds of EM, few labels of a class: both belong to the protocols.
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", LeavenWarning)
-            if supervised:
+            if self.supervised:
                 model.fit(self._features(sorted_rows[given]), sorted_codes[given])
                 found = np.array(sorted_codes)
                 if not given.all():
@@ -133,12 +127,11 @@ class OnRows(TransductionMixin, BaseEstimator):
         self.estimator_ = model
         codes_found = np.empty(len(rows), dtype=np.intp)
         codes_found[order] = found
-        self._store_transduction(one_hot(codes_found, len(self.classes_)), codes)
+        self._finish(one_hot(codes_found, len(self.classes_)), codes)
         return self
 
-    def predict_proba(self, X: Any) -> NDArray[Any]:
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """One for the class that the classifier predicts."""
-        check_is_fitted(self)
         codes = np.asarray(self.estimator_.predict(self._features(rows_of(X))), dtype=np.intp)
         return one_hot(codes, len(self.classes_))
 
@@ -148,7 +141,7 @@ class RememberedKMeans(KMeans):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> RememberedKMeans:
         """Cluster X, or remember."""
-        key = (digest_of(X), self.n_clusters, self.n_init, self.random_state)
+        key = (joblib.hash(X), self.n_clusters, self.n_init, self.random_state)
         if key not in _clusters:
             while len(_clusters) >= _REMEMBERED:
                 _clusters.pop(next(iter(_clusters)))
@@ -164,7 +157,7 @@ _REMEMBERED = 8
 _clusters: dict[Any, dict[str, Any]] = {}
 
 
-class KernelVote(TransductionMixin, BaseEstimator):
+class KernelVote(Transducer):
     """The class whose labeled rows have the largest sum of weights (the RBF of Zhu et al.).
 
     Parameters
@@ -180,12 +173,13 @@ class KernelVote(TransductionMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> KernelVote:
         """Sum the weights to the labeled rows of each class."""
-        self.classes_, codes = encode_labels(y, min_classes=2)
-        self.n_features_in_ = 1
+        codes = self._begin(X, y)
         rows, given = rows_of(X), codes != UNLABELED
         W = prepared(self.make, *self.arguments)
         part = W[rows][:, rows[given]]
         votes = part @ one_hot(codes[given], len(self.classes_))
         votes = votes.toarray() if sparse.issparse(votes) else np.asarray(votes)
-        self._store_transduction(normalize_rows(votes), codes)
+        total = votes.sum(axis=1, keepdims=True)
+        even = np.full_like(votes, 1.0 / votes.shape[1])  # far from every label
+        self._finish(np.divide(votes, total, out=even, where=total > 0), codes)
         return self

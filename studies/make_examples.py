@@ -1,4 +1,4 @@
-"""How the bundled example tables were made: ``python -m leaven.datasets._make_examples``.
+"""How the bundled example tables were made: ``python -m studies.make_examples``.
 
 Nothing in them is real. The tables are written once and shipped; the tests make them again
 and compare. ``RandomState`` is used because its stream does not change between versions of
@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from leaven._labels import mask_labels
-from leaven.datasets._ticket_grammar import (
+from studies.ticket_grammar import (
     ASIDES,
     CLOSINGS,
     CONTEXTS,
@@ -156,7 +155,7 @@ def _hide(
     for label in sorted(table[target].unique()):
         rows = np.flatnonzero(table[target] == label)
         keep[rng.choice(rows, per_class, replace=False)] = True
-    table[target] = mask_labels(table[target], ~keep)
+    table[target] = table[target].astype(object).where(keep, None)
     return table, truth
 
 
@@ -182,4 +181,4 @@ def write_all(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    write_all(Path(__file__).parent / "data")
+    write_all(Path(__file__).parents[1] / "src" / "leaven" / "datasets" / "data")

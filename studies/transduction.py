@@ -17,18 +17,8 @@ from sklearn.naive_bayes import MultinomialNB
 from sklearn.preprocessing import normalize
 from sklearn.svm import SVC
 
-from leaven._optional import is_installed
 from leaven.datasets import load, load_four_newsgroups
-from leaven.evaluation._protocol import DrawProtocol, random_order
-from leaven.evaluation.reproduce._prepared import (
-    OnRows,
-    RememberedKMeans,
-    RowGraph,
-    prepared,
-    row_numbers,
-)
-from leaven.evaluation.reproduce._published import read_published
-from leaven.evaluation.reproduce._registry import Outcome, Run, Table, register
+from leaven.evaluation import DrawProtocol
 from leaven.generative import SemiSupervisedGaussianMixture, SemiSupervisedMultinomialNB
 from leaven.graph import Gaussian, Graph, KNNGraph
 from leaven.graph_based import ConsistencyClassifier, MinCutClassifier, SpectralTransducer
@@ -42,6 +32,10 @@ from leaven.representation import (
 )
 from leaven.self_labeling import ClusterThenLabel, SelfTrainingClassifier
 from leaven.text import RelativeTfidf, StemmedCountVectorizer, TermSelector
+from studies.estimators import random_order
+from studies.prepared import OnRows, RememberedKMeans, RowGraph, prepared, row_numbers
+from studies.published import read_published
+from studies.registry import Outcome, Run, Table, is_installed, register
 
 DIGIT_LABELS = (1, 2, 5, 10, 15)
 DOCUMENT_LABELS = (1, 2, 5, 10, 20, 50, 100)
@@ -252,8 +246,8 @@ def document_methods() -> dict[str, Any]:
     em = SemiSupervisedMultinomialNB(prior_smoothing=1.0, tol=1e-4)
     ten: dict[str, Any] = {"k_best": 1, "per_class": "always", "max_iter": 10}
     return {
-        "NB": OnRows(MultinomialNB(), selected_counts),
-        "SVM": OnRows(SVC(kernel="linear"), weighted_counts),
+        "NB": OnRows(MultinomialNB(), selected_counts, supervised=True),
+        "SVM": OnRows(SVC(kernel="linear"), weighted_counts, supervised=True),
         "self-training": OnRows(SelfTrainingClassifier(MultinomialNB(), **ten), selected_counts),
         "EM": OnRows(em, selected_counts),
         "min-cut": OnRows(MinCutClassifier(RowGraph(document_graph, (3, "cosine")))),

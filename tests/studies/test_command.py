@@ -1,16 +1,18 @@
-"""``leaven reproduce``."""
+"""``python -m studies``."""
 
 from __future__ import annotations
 
 import inspect
+import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from leaven.cli import _reproduce as command
-from leaven.cli import main
+from studies import __main__ as command
+from studies.__main__ import main
 
 MIXES = "mix_stderr" in inspect.signature(CliRunner).parameters
 RUNNER = CliRunner(**({"mix_stderr": False} if MIXES else {}))
@@ -24,7 +26,7 @@ def _no_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("arguments", [[], ["list"]])
 def test_list(arguments: list[str]) -> None:
-    result = RUNNER.invoke(main, ["reproduce", *arguments])
+    result = RUNNER.invoke(main, arguments)
     assert result.exit_code == 0, result.output
     assert "S1: Awat Abdulla Saeed" in result.stdout
     assert "S1-3.4   NB and SSNB on continuous data sets (2 of 28 data sets here)" in result.stdout
@@ -32,7 +34,7 @@ def test_list(arguments: list[str]) -> None:
 
 def test_a_table(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    arguments = ["reproduce", "S1-3.4", "--data-sets", "iris, glass", "--trials", "2"]
+    arguments = ["S1-3.4", "--data-sets", "iris, glass", "--trials", "2"]
     result = RUNNER.invoke(main, [*arguments, "--out", "pages"])
     assert result.exit_code == 0, result.output
     assert "Not at hand, and left out: glass." in result.stdout
@@ -52,7 +54,7 @@ def test_a_table(tmp_path: Path) -> None:
 def test_without_html_and_with_a_store(tmp_path: Path) -> None:
     result = RUNNER.invoke(
         main,
-        ["reproduce", "s1-3.4", "--quick", "--trials", "1", "--no-html", "--store", "kept/r.db"],
+        ["s1-3.4", "--quick", "--trials", "1", "--no-html", "--store", "kept/r.db"],
     )
     assert result.exit_code == 0, result.output
     assert sorted(path.name for path in (tmp_path / "reproduction").iterdir()) == [
@@ -62,12 +64,8 @@ def test_without_html_and_with_a_store(tmp_path: Path) -> None:
 
 
 def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
-    import leaven._optional
-
-    monkeypatch.setattr(leaven._optional, "is_installed", lambda module: False)
-    import pandas as pd
-
-    assert "leaven[plot]" in command._draw(pd.DataFrame())
+    monkeypatch.setattr(command, "is_installed", lambda module: False)
+    assert "leaven[plot]" in command.draw_curves(pd.DataFrame())
 
 
 @pytest.mark.parametrize(
@@ -80,16 +78,15 @@ def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_bad_input(arguments: list[str], message: str) -> None:
-    result = RUNNER.invoke(main, ["reproduce", *arguments])
+    result = RUNNER.invoke(main, arguments)
     assert result.exit_code == 2
-    assert result.stderr.startswith(f"leaven: error: {message}")
-    assert result.stderr.count("\n") == 1
+    assert f"Error: {message}" in result.stderr
 
 
 def test_a_store_of_other_settings_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from leaven.evaluation.reproduce import _naive_bayes as tables
+    from studies import naive_bayes as tables
 
-    arguments = ["reproduce", "S1-3.4", "--data-sets", "iris", "--trials", "1", "--no-html"]
+    arguments = ["S1-3.4", "--data-sets", "iris", "--trials", "1", "--no-html"]
     assert RUNNER.invoke(main, arguments).exit_code == 0
     monkeypatch.setattr(tables.SSNB, "tol", 0.1)
     result = RUNNER.invoke(main, arguments)
@@ -98,18 +95,15 @@ def test_a_store_of_other_settings_is_refused(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_no_data() -> None:
-    result = RUNNER.invoke(main, ["reproduce", "S1-3.3", "--quick"])
+    result = RUNNER.invoke(main, ["S1-3.3", "--quick"])
     assert result.exit_code == 1
     assert "set LEAVEN_DATA" in result.stderr
 
 
-def test_help_needs_nothing_heavy() -> None:
-    import subprocess
-
-    script = (
-        "import sys\nfrom leaven.cli import main\n"
-        "try:\n    main(['reproduce', '--help'])\nexcept SystemExit:\n    pass\n"
-        "assert not {'numpy', 'pandas', 'sklearn'} & set(sys.modules)\n"
+def test_it_runs_as_a_module() -> None:
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-m", "studies", "list"], cwd=root, capture_output=True, text=True
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    assert "S4-digits" in done.stdout

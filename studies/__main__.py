@@ -1,0 +1,105 @@
+"""``python -m studies``: published tables, made again."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import pandas as pd
+
+from leaven.plotting import plot_learning_curves
+from studies import TABLES, Run, listing, reproduce, write_pages
+from studies.registry import find_tables, is_installed
+
+
+@click.command()
+@click.argument("tables", nargs=-1, metavar="TABLE...")
+@click.option("--trials", type=click.IntRange(min=1), help="Trials of each method.")
+@click.option("--jobs", type=int, default=1, show_default=True, help="Parallel jobs.")
+@click.option("--quick", is_flag=True, help="A few trials (3 without --trials) on small data sets.")
+@click.option("--data-sets", "names", help="Only these, separated by commas.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("reproduction"),
+    show_default=True,
+    help="Folder of reproduction.md and reproduction.html.",
+)
+@click.option(
+    "--store",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="SQLite file to keep results in and resume from [default: OUT/results.sqlite].",
+)
+@click.option("--html/--no-html", "as_html", default=True, help="Write the HTML page too.")
+def main(
+    tables: tuple[str, ...],
+    trials: int | None,
+    jobs: int,
+    quick: bool,
+    names: str | None,
+    out: Path,
+    store: Path | None,
+    as_html: bool,
+) -> None:
+    """Run published experiments again and put our numbers beside the printed ones.
+
+    TABLE is an id such as S1-3.3, a source such as S1, or "all"; "list", or nothing, lists all.
+    A run that was stopped resumes where it stopped. Tables that are on the page already stay
+    there.
+    """
+    if not tables or tables == ("list",):
+        click.echo("\n".join(listing(list(TABLES.values()))))
+        return
+    if jobs == 0:
+        raise click.UsageError("--jobs must not be 0. Use 1, or -1 for all cores.")
+    datasets = None
+    if names is not None:
+        datasets = tuple(name.strip() for name in names.split(",") if name.strip())
+    run = Run(
+        n_trials=trials,
+        n_jobs=jobs,
+        quick=quick,
+        datasets=datasets,
+        store=store or out / "results.sqlite",
+        progress=sys.stderr.isatty(),
+    )
+    try:
+        reports = reproduce(tables, run)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    done = {report.table.id for report in reports}
+    for table in find_tables(tables):
+        if table.id not in done:
+            click.echo(f"{table.id}: none of its data sets is here, see leaven datasets.", err=True)
+    if not reports:
+        raise click.ClickException("no data to reproduce these tables with; set LEAVEN_DATA.")
+    paths = write_pages(reports, out, as_html=as_html, draw=draw_curves)
+    for report in reports:
+        click.echo(f"{report.table.id}: {report.table.title}")
+        for line in report.summary():
+            click.echo(f"  {line}")
+    click.echo(f"Written to {' and '.join(map(str, paths))}")
+
+
+def draw_curves(results: pd.DataFrame) -> str:
+    """Learning curves of all data sets as one SVG; a line that says how without matplotlib."""
+    if not is_installed("matplotlib"):
+        return "<figcaption>Install leaven[plot] for learning curves.</figcaption>"
+    from matplotlib import pyplot as plt
+
+    axes: Any = plot_learning_curves(results)
+    figure = axes.flat[0].figure if hasattr(axes, "flat") else axes.figure
+    buffer = io.StringIO()
+    # Without a date and random ids the same figure gives the same text.
+    with plt.rc_context({"svg.hashsalt": "leaven", "svg.fonttype": "none"}):
+        figure.savefig(buffer, format="svg", metadata={"Date": None}, bbox_inches="tight")
+    plt.close(figure)
+    text = buffer.getvalue()
+    return text[text.index("<svg") :]
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m studies")
