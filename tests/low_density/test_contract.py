@@ -3,8 +3,10 @@
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from leaven.low_density import (
+    S4VM,
     EntropyRegularizedLogisticRegression,
     ExpectationRegularizedLogisticRegression,
+    ImplicitlyConstrainedLeastSquares,
     TransductiveSVC,
 )
 
@@ -15,6 +17,8 @@ ESTIMATORS = [
     TransductiveSVC(solver="continuation"),
     EntropyRegularizedLogisticRegression(),
     ExpectationRegularizedLogisticRegression(),
+    ImplicitlyConstrainedLeastSquares(),
+    S4VM(n_starts=3, random_state=0),
 ]
 
 

@@ -14,9 +14,9 @@ from leaven.low_density._problem import (
 from leaven.low_density._rows import Array
 from leaven.low_density._svm import SVMSolution, hinge, solve_svm
 
-START = 10.0
+START = 10.0  # temperature in units of C*, and the factor by which it falls
 COOLING = 1.5
-ENTROPY = 1e-6
+ENTROPY = 1e-6  # mean entropy of the labels, in nats, below which they count as decided
 CHANGE = 1e-6
 """A temperature is done when the mean change of the probabilities is below this."""
 MIN_TEMPERATURE = 1e-6

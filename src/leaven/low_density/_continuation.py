@@ -9,7 +9,7 @@ from leaven.low_density._problem import S3VMProblem, S3VMResult
 from leaven.low_density._rows import Array
 from leaven.low_density._smooth import CentredFeatures, finish
 
-SHRINKAGE = 0.5
+SHRINKAGE = 0.5  # of the deviation, from one stage to the next
 LAST_DEVIATION = 0.02
 """The smoothing ends when scores are blurred by less than this, in units of the margin."""
 
@@ -62,7 +62,7 @@ def convex_smoothing(features: CentredFeatures, norms: Array, problem: S3VMProbl
         w = features.pull_back(weights * (features.scores(w) - features.bias))
         eigenvalue = float(np.linalg.norm(w))
     density = 1.0 / np.sqrt(2.0 * np.pi)
-    return 2.0 * float(1.2 * problem.C_unlabeled * density * eigenvalue) ** (2.0 / 3.0)
+    return float(2.0 * (1.2 * problem.C_unlabeled * density * eigenvalue) ** (2.0 / 3.0))
 
 
 def solve_continuation(problem: S3VMProblem, *, tol: float, max_iter: int) -> S3VMResult:

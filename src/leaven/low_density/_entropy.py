@@ -29,7 +29,7 @@ from leaven.low_density._logistic import (
 
 logger = logging.getLogger("leaven")
 
-AUTO_WEIGHT = 0.3
+AUTO_WEIGHT = 0.3  # of the entropy: below the likelihood, so that labels are not overruled
 MANY_ROWS = 20
 """Fewer unlabeled rows than this may well be of one class."""
 
@@ -80,7 +80,7 @@ class EntropyRegularizedLogisticRegression(TransductionMixin, BaseEstimator):
     max_iter : int, default=1000
         Largest number of L-BFGS iterations in each step.
     verbose : int, default=0
-        With 1, a line a step goes to the logger ``leaven``.
+        With 1, a line per step goes to the logger ``leaven``.
 
     Attributes
     ----------

@@ -78,7 +78,7 @@ class ExpectationRegularizedLogisticRegression(TransductionMixin, BaseEstimator)
     max_iter : int, default=1000
         Largest number of L-BFGS iterations, before and after the regularization enters.
     verbose : int, default=0
-        With 1, a line a step goes to the logger ``leaven``.
+        With 1, a line per step goes to the logger ``leaven``.
 
     Attributes
     ----------

@@ -8,9 +8,9 @@ from leaven.low_density._problem import S3VMProblem, S3VMResult
 from leaven.low_density._rows import Array
 from leaven.low_density._smooth import CentredFeatures, finish
 
-SHARPNESS = 5.0
-N_STAGES = 11
-HUBER_WIDTH = 0.1
+SHARPNESS = 5.0  # the factor in exp(-5 f²), the loss of an unlabeled row
+N_STAGES = 11  # in which C* grows to the wanted value
+HUBER_WIDTH = 0.1  # of the hinge's rounded corner, in units of the margin
 
 
 def gaussian_loss(f: Array) -> tuple[Array, Array]:

@@ -19,7 +19,7 @@ MAX_GRAM_BYTES = 4 * 2**30
 def resolve_gamma(gamma: float | str, X: Any) -> float:
     """``"scale"`` and ``"auto"`` as numbers, as in :class:`sklearn.svm.SVC`."""
     if gamma == "auto":
-        return 1.0 / X.shape[1]
+        return 1.0 / int(X.shape[1])
     if gamma != "scale":
         return float(gamma)
     if sparse.issparse(X):

@@ -16,7 +16,7 @@ def margin_energy(f: Array) -> Array:
 
 
 def margin_probabilities(F: Array) -> Array:
-    """Class probabilities from one-versus-rest scores, a column a class.
+    """Class probabilities from one-versus-rest scores, one column per class.
 
     ``P(k) ∝ exp(margin_energy(f_k) / 2)``. With two classes, ``f`` and ``-f``, that is
     ``P(+) = exp(-hinge(f)) / (exp(-hinge(f)) + exp(-hinge(-f)))``: the two losses as energies,
@@ -58,4 +58,4 @@ def ratio_probabilities(f: Array, labels: Array) -> Array:
         threshold = float(np.mean(ends))
     p = expit(margin_energy(f - threshold))
     # Rows with equal scores on both sides of the threshold still go with their label.
-    return np.where(labels > 0, np.maximum(p, 0.5 + 1e-6), np.minimum(p, 0.5 - 1e-6))
+    return np.asarray(np.where(labels > 0, np.maximum(p, 0.5 + 1e-6), np.minimum(p, 0.5 - 1e-6)))

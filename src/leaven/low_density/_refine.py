@@ -17,7 +17,8 @@ REACH = 8
 """How many of the least certain rows of each label are tried."""
 CHAIN = 6
 CHOICES = 4
-TRIAL_TOLERANCE = 1e-3
+"""Length of a chain of exchanges, and the pairs tried at each link: 24 trainings at most."""
+TRIAL_TOLERANCE = 1e-3  # of a training that only decides whether a pair is worth a full one
 
 
 def refine(problem: S3VMProblem, result: S3VMResult, *, tol: float) -> S3VMResult:

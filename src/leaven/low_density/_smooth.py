@@ -38,7 +38,8 @@ class CentredFeatures:
     def pull_back(self, derivatives: Array) -> Array:
         """The gradient in ``w`` of a function with these derivatives in the scores."""
         product = self.X.T @ derivatives.astype(self.X.dtype, copy=False)
-        return np.asarray(product, dtype=np.float64) - derivatives.sum() * self.center
+        shift: Array = derivatives.sum() * self.center
+        return np.asarray(product, dtype=np.float64) - shift
 
     def square_norms(self) -> Array:
         """``|x_i - center|²`` of every row."""

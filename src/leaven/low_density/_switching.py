@@ -13,7 +13,7 @@ from leaven.low_density._problem import (
 from leaven.low_density._rows import Array
 from leaven.low_density._svm import SVMSolution
 
-START = 1e-5
+START = 1e-5  # share of C* at the first stage, and the factor by which it grows
 GROWTH = 1.5
 FEW_PAIRS = 1e-3
 """A stage before the last ends when at most this fraction of the unlabeled rows is exchanged."""

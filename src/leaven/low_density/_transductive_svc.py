@@ -97,8 +97,12 @@ class TransductiveSVC(TransductionMixin, BaseEstimator):
         Largest number of iterations at each stage of a solver.
     max_nodes : int, default=20000
         Largest number of nodes of branch-and-bound, for each class.
+    refine : bool, default=True
+        Whether a local search over pairs of labels follows the solver where at most 100 rows
+        are unlabeled. Without it the answer is that of the solver alone, as its source has it.
+        Branch-and-bound always uses it, for its first bound.
     verbose : int, default=0
-        With 1, a line a stage goes to the logger ``leaven``.
+        With 1, a line per stage goes to the logger ``leaven``.
 
     Attributes
     ----------
@@ -111,7 +115,7 @@ class TransductiveSVC(TransductionMixin, BaseEstimator):
         whose mean is the class ratio; else as by ``predict_proba``.
     objective_ : float or ndarray of shape (n_classes,)
         The objective above at the fitted ``(w, b)``, with the best labels of that ratio: the
-        same function of ``(w, b)`` for every solver. An array, one value a class, with more
+        same function of ``(w, b)`` for every solver. An array, one value per class, with more
         than two classes.
     sign_objective_ : float or ndarray of shape (n_classes,)
         The same with ``max(0, 1 - |f|)`` for the unlabeled rows, whatever the ratio of the
@@ -192,6 +196,7 @@ class TransductiveSVC(TransductionMixin, BaseEstimator):
         "tol": [None, Interval(Real, 0.0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "max_nodes": [Interval(Integral, 1, None, closed="left")],
+        "refine": ["boolean"],
         "verbose": ["verbose"],
     }
 
@@ -209,6 +214,7 @@ class TransductiveSVC(TransductionMixin, BaseEstimator):
         tol: float | None = None,
         max_iter: int = 1000,
         max_nodes: int = 20_000,
+        refine: bool = True,
         verbose: int = 0,
     ) -> None:
         self.kernel = kernel
@@ -222,6 +228,7 @@ class TransductiveSVC(TransductionMixin, BaseEstimator):
         self.tol = tol
         self.max_iter = max_iter
         self.max_nodes = max_nodes
+        self.refine = refine
         self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
@@ -285,7 +292,7 @@ class TransductiveSVC(TransductionMixin, BaseEstimator):
         Returns
         -------
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            One column for two classes, positive for ``classes_[1]``; else one column a class.
+            One column for two classes, positive for ``classes_[1]``; else one column per class.
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, **self._check_options())
@@ -388,7 +395,8 @@ class TransductiveSVC(TransductionMixin, BaseEstimator):
             "gradient": solve_gradient,
             "continuation": solve_continuation,
         }[self.solver]
-        return refine(problem, solve(problem, tol=tol, max_iter=self.max_iter), tol=tol)
+        result = solve(problem, tol=tol, max_iter=self.max_iter)
+        return refine(problem, result, tol=tol) if self.refine else result
 
     def _store_machines(self, X: Any, results: list[S3VMResult]) -> None:
         self.intercept_ = np.array([result.solution.bias for result in results])
@@ -434,7 +442,7 @@ class TransductiveSVC(TransductionMixin, BaseEstimator):
         elif not self.converged_:
             warnings.warn(
                 f"solver='{self.solver}' did not converge within max_iter={self.max_iter} "
-                "iterations a stage. Scale the features, raise max_iter, or raise tol.",
+                "iterations per stage. Scale the features, raise max_iter, or raise tol.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
