@@ -34,7 +34,7 @@ LAYERS = [
     {"active", "model_selection"},
     {"evaluation", "plotting", "testing"},
     {"tables"},
-    {"report"},
+    {"report", "app"},
     {"cli"},
 ]
 HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names}

@@ -10,9 +10,10 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from leaven.app import annotate
     from leaven.tables import label
 
-__all__ = ["__version__", "label"]
+__all__ = ["__version__", "annotate", "label"]
 
 __version__ = version("leaven")
 
@@ -23,4 +24,8 @@ def __getattr__(name: str) -> Any:
         from leaven.tables import label
 
         return label
+    if name == "annotate":
+        from leaven.app import annotate
+
+        return annotate
     raise AttributeError(f"module 'leaven' has no attribute {name!r}")

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import click
 
 from leaven import __version__
+from leaven.cli._annotate import annotate
 from leaven.cli._compare import compare
 from leaven.cli._datasets import datasets
 from leaven.cli._example import example
@@ -87,6 +88,7 @@ def main() -> None:
 
 
 main.add_command(label)
+main.add_command(annotate)
 main.add_command(compare)
 main.add_command(example)
 main.add_command(datasets)

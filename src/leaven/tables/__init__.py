@@ -10,6 +10,7 @@ from leaven.tables._prepare import TablePreparer
 from leaven.tables._read import read_table
 from leaven.tables._result import ClassCount, LabelingResult, LabelingSummary
 from leaven.tables._study import TableComparison, compare_table
+from leaven.tables._target import encode_target
 from leaven.tables._write import write_table
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "TableFormat",
     "TablePreparer",
     "compare_table",
+    "encode_target",
     "label",
     "label_table",
     "read_table",

@@ -97,6 +97,18 @@ def encode_target(
     TableError
         If no row or every row is labeled, if there is one class only, if the column does not
         hold classes, or if ``strict`` and labels have stray spaces or differ only in case.
+
+    Returns
+    -------
+    Target
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from leaven.tables import encode_target
+    >>> found = encode_target(pd.Series(["spam", "", "ham", "spam"], name="kind"))
+    >>> found.classes.tolist(), found.codes.tolist()
+    (['ham', 'spam'], [1, -1, 0, 1])
     """
     name = str(values.name)
     notes: list[str] = []

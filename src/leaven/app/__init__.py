@@ -1,0 +1,7 @@
+"""The labeling page: ``leaven annotate`` and :func:`leaven.annotate`."""
+
+from __future__ import annotations
+
+from leaven.app._annotate import AnnotateOptions, LabelingPage, annotate, open_page
+
+__all__ = ["AnnotateOptions", "LabelingPage", "annotate", "open_page"]

@@ -1,0 +1,384 @@
+"""From codes to answers: fit, calibrate, choose what to ask, test on held-out labels."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from sklearn.linear_model import LogisticRegression
+
+from leaven._labels import UNLABELED
+from leaven.active import Progress, StablePredictions, margin
+from leaven.app._evidence import Evidence, weigh_evidence
+from leaven.app._models import Blend, Harmonic, Linear, Model, Own, fit_clone
+from leaven.app._prepared import Prepared
+
+_SHOWN = 3  # classes whose probability is sent to the page
+_QUEUE = 400  # rows that are ranked: at twenty keys a second they last for twenty seconds
+_FOLDS = 5
+_SLOW = 2.0  # seconds of a fit above which two folds must do
+_FEWEST_TO_CALIBRATE = 20  # held-out labels; fewer would fit the temperature to noise
+_STOP_SET = 1_000  # rows, as in Bloodgood and Vijay-Shanker (2009), who took 1,000 to 4,000
+_STEP = 20  # labels between the models that the stopping rule compares
+_DOUBTED = 0.2  # a given label with a smaller held-out probability is suspicious
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What is known when a fit begins.
+
+    Parameters
+    ----------
+    version : int
+        Number of the last event.
+    codes : int array of shape (n_rows,)
+    n_classes : int
+    sample : int array
+        Rows that were drawn at random and have a label by hand, on which accuracy is
+        estimated.
+    """
+
+    version: int
+    codes: NDArray[np.intp]
+    n_classes: int
+    sample: NDArray[np.intp]
+
+    @property
+    def known(self) -> NDArray[np.intp]:
+        """The rows with a label."""
+        return np.flatnonzero(self.codes != UNLABELED)
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What the newest model answers, for all rows.
+
+    Parameters
+    ----------
+    version, n_labels : int
+    top : int16 array of shape (n_rows, at most 3)
+        The most probable classes.
+    share : float32 array of shape (n_rows, at most 3)
+        Their calibrated probabilities.
+    useful, uncertain : int array
+        Rows without a label, those to ask first in front.
+    evidence : Evidence
+    method : str
+    seconds : float
+    stop : str or None
+        Why the stopping rule of :mod:`leaven.active` would stop.
+    """
+
+    version: int
+    n_labels: int
+    top: NDArray[np.int16]
+    share: NDArray[np.float32]
+    useful: NDArray[np.intp]
+    uncertain: NDArray[np.intp]
+    evidence: Evidence
+    method: str
+    seconds: float
+    stop: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Test:
+    """What held-out labels say of the model.
+
+    Parameters
+    ----------
+    version, n_labels : int
+    n_right, n_tested : int
+        Of the rows drawn at random.
+    suspicious : list of tuple of (int, int, float)
+        Rows whose label the model doubts when it does not know it: row, answer, and the
+        probability of the label that it has.
+    method : str
+    """
+
+    version: int
+    n_labels: int
+    n_right: int
+    n_tested: int
+    suspicious: list[tuple[int, int, float]]
+    method: str
+
+
+@dataclass(eq=False)
+class Mind:
+    """The model of a table, and what it remembers from fit to fit.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    method : str, default="auto"
+    estimator : classifier, optional
+        Instead of a method by name.
+    strategy : query strategy, optional
+        Instead of the order "most useful next".
+    seed : int, default=0
+    """
+
+    prepared: Prepared
+    method: str = "auto"
+    estimator: Any = None
+    strategy: Any = None
+    seed: int = 0
+    temperature: float = 1.0
+    _graph: Any = None
+    _chosen: str | None = None
+    _stopping: list[NDArray[Any]] = field(default_factory=list)
+    _stopping_at: int = -_STEP
+    _model: Any = None
+
+    def use_graph(self, graph: Any) -> None:
+        """Take the similarity graph, which is ready later than the rows."""
+        self._graph, self._model = graph, None
+
+    def models(self) -> dict[str, Model]:
+        """The models to choose from; made anew, they know of no label."""
+        if self.estimator is not None:
+            own = Own(self.estimator, self.prepared.rows)
+            return {own.name: own}
+        found: dict[str, Model] = {Linear.name: Linear(self.prepared.rows)}
+        if self._graph is not None:
+            found[Harmonic.name] = Harmonic(self._graph)
+            if self.method == "auto":
+                found[Blend.name] = Blend(list(found.values()))
+        if self.method in found:
+            return {self.method: found[self.method]}
+        return found
+
+    def answer(self, request: Request) -> Answers:
+        """Fit on all labels and rank the rows without one."""
+        start = time.perf_counter()
+        model = self._current()
+        raw = model.fit(request.codes, request.n_classes)
+        shares = sharpen(raw, self.temperature)
+        free = np.flatnonzero(request.codes == UNLABELED)
+        order = np.argsort(-shares, axis=1, kind="stable")[:, :_SHOWN]
+        stop = self._stop(request, shares, free)
+        uncertainty = 1.0 - np.asarray(margin(shares[free])) if len(free) else np.empty(0)
+        ranked = free[np.argsort(-uncertainty, kind="stable")]
+        return Answers(
+            version=request.version,
+            n_labels=len(request.known),
+            top=order.astype(np.int16),
+            share=np.take_along_axis(shares, order, axis=1).astype(np.float32),
+            useful=self._useful(request, free, uncertainty),
+            uncertain=ranked[:_QUEUE],
+            evidence=weigh_evidence(self.prepared.things, shares),
+            method=model.name,
+            seconds=time.perf_counter() - start,
+            stop=stop,
+        )
+
+    def _current(self) -> Model:
+        """The model in use, which starts its next solve where the last one ended."""
+        found = self.models() if self._model is None else None
+        if found is not None:
+            name = self._chosen if self._chosen in found else list(found)[-1]
+            self._model = found[name]
+        model: Model = self._model
+        return model
+
+    def _useful(
+        self, request: Request, free: NDArray[np.intp], uncertainty: NDArray[Any]
+    ) -> NDArray[np.intp]:
+        if self.strategy is not None and len(free):
+            uncertainty = self._scores(request, free)
+        return take_turns(free, uncertainty, self.prepared.cluster, _QUEUE)
+
+    def _scores(self, request: Request, free: NDArray[np.intp]) -> NDArray[Any]:
+        """Ask the query strategy of the user."""
+        rows, known = self.prepared.rows, request.known
+        estimator = LogisticRegression(max_iter=200) if self.estimator is None else self.estimator
+        fitted = fit_clone(estimator, rows, request.codes)
+        return np.asarray(
+            self.strategy.scores(fitted, rows[free], rows[known], request.codes[known])
+        )
+
+    def _stop(self, request: Request, shares: NDArray[Any], free: NDArray[Any]) -> str | None:
+        """What the stopping rule says of the models of the last labels, one per 20 labels."""
+        n_labels = len(request.known)
+        if n_labels - self._stopping_at >= _STEP:
+            rng = np.random.RandomState(self.seed)
+            n_rows = len(shares)
+            chosen = rng.choice(n_rows, min(_STOP_SET, n_rows), replace=False)
+            self._stopping.append(shares[chosen].argmax(axis=1))
+            self._stopping_at = n_labels
+        progress = Progress(n_taught=n_labels, n_pool=len(free), predictions=self._stopping)
+        reason: str | None = StablePredictions().reason(progress)
+        return reason
+
+    def test(
+        self, request: Request, interrupted: Callable[[], bool] = lambda: False
+    ) -> Test | None:
+        """Hold out labels in turn and answer them; None if it was interrupted or cannot be."""
+        known = request.known
+        counts = np.bincount(request.codes[known], minlength=request.n_classes)
+        if (counts >= 2).sum() < 2:
+            return None
+        start = time.perf_counter()
+        folds = fold_numbers(request.codes[known], _FOLDS, self.seed)
+        models = self.models()
+        held: dict[str, NDArray[Any]] = {
+            name: np.zeros((len(known), request.n_classes)) for name in models
+        }
+        n_folds = _FOLDS
+        for fold in range(_FOLDS):
+            if interrupted():
+                return None
+            if fold == 1 and time.perf_counter() - start > _SLOW:
+                n_folds = 2
+            if fold >= n_folds:
+                break
+            hidden = folds == fold if n_folds == _FOLDS or fold == 0 else folds > 0
+            codes = request.codes.copy()
+            codes[known[hidden]] = UNLABELED
+            if len(np.unique(codes[codes != UNLABELED])) < 2:
+                return None
+            # Made anew for every fold: a solve that starts at the last answer would know it.
+            for name, model in self.models().items():
+                held[name][hidden] = model.fit(codes, request.n_classes)[known[hidden]]
+        return self._judge(request, known, held)
+
+    def _judge(
+        self, request: Request, known: NDArray[np.intp], held: dict[str, NDArray[Any]]
+    ) -> Test:
+        truth = request.codes[known]
+        rows = np.arange(len(known))
+        losses = {
+            name: -np.log(np.clip(shares[rows, truth], 1e-3, 1.0)).mean()
+            for name, shares in held.items()
+        }
+        best = min(losses, key=lambda name: losses[name])
+        if best != self._chosen:
+            self._chosen, self._model = best, None
+        shares = held[best]
+        drawn = np.isin(known, request.sample)
+        judged = drawn if drawn.sum() >= _FEWEST_TO_CALIBRATE else np.ones(len(known), dtype=bool)
+        if judged.sum() >= _FEWEST_TO_CALIBRATE:
+            self.temperature = fit_temperature(shares[judged], truth[judged])
+        sharp = sharpen(shares, self.temperature)
+        answers = sharp.argmax(axis=1)
+        doubt = sharp[rows, truth]
+        doubted = np.flatnonzero((answers != truth) & (doubt < _DOUBTED))
+        doubted = doubted[np.argsort(doubt[doubted], kind="stable")]
+        return Test(
+            version=request.version,
+            n_labels=len(known),
+            n_right=int((answers == truth)[drawn].sum()),
+            n_tested=int(drawn.sum()),
+            suspicious=[(int(known[i]), int(answers[i]), float(doubt[i])) for i in doubted],
+            method=best,
+        )
+
+
+def take_turns(
+    rows: NDArray[np.intp], scores: NDArray[Any], cluster: NDArray[np.intp], most: int
+) -> NDArray[np.intp]:
+    """Take the best rows so that neighbors in the result are of different clusters.
+
+    Of the best ``2 * most`` rows the best of each cluster come first, by score, then the second
+    of each cluster, and so on.
+
+    Parameters
+    ----------
+    rows : int array
+    scores : array of the same length
+    cluster : int array of shape (n_rows,)
+    most : int
+
+    Returns
+    -------
+    chosen : int array of at most ``most`` rows
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.app._answers import take_turns
+    >>> take_turns(np.arange(4), np.array([9, 8, 7, 6]), np.array([0, 0, 0, 1]), 4)
+    array([0, 3, 1, 2])
+    """
+    best = np.argsort(-np.asarray(scores), kind="stable")[: 2 * most]
+    own = cluster[rows[best]]
+    by_cluster = np.argsort(own, kind="stable")
+    first = np.searchsorted(own[by_cluster], own[by_cluster])
+    turn = np.empty(len(best), dtype=np.intp)
+    turn[by_cluster] = np.arange(len(best)) - first
+    return np.asarray(rows[best[np.lexsort((np.arange(len(best)), turn))]][:most], dtype=np.intp)
+
+
+def fold_numbers(codes: NDArray[np.intp], n_folds: int, seed: int) -> NDArray[np.intp]:
+    """Deal the labels into folds, each class by itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.app._answers import fold_numbers
+    >>> sorted(fold_numbers(np.array([0, 0, 0, 1, 1, 1]), 3, 0)[:3].tolist())
+    [0, 1, 2]
+    """
+    order = np.random.RandomState(seed).permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]
+    folds = np.empty(len(codes), dtype=np.intp)
+    folds[order] = np.arange(len(codes)) % n_folds
+    return folds
+
+
+def sharpen(shares: NDArray[Any], temperature: float) -> NDArray[Any]:
+    """Scale probabilities by a temperature, ``p^(1/T) / Σ p^(1/T)`` (Guo et al., 2017).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.app._answers import sharpen
+    >>> sharpen(np.array([[0.8, 0.2]]), 0.5).round(3)
+    array([[0.941, 0.059]])
+    """
+    scaled = np.asarray(shares, dtype=np.float64) ** (1.0 / temperature)
+    total = scaled.sum(axis=1, keepdims=True)
+    return np.asarray(scaled / np.where(total > 0, total, 1.0))
+
+
+def fit_temperature(shares: NDArray[Any], truth: NDArray[np.intp]) -> float:
+    """The temperature at which held-out labels are most probable.
+
+    One label more, half of it of each class where there are two, keeps it finite when all answers
+    are right.
+
+    Parameters
+    ----------
+    shares : array of shape (n_labels, n_classes)
+    truth : int array of shape (n_labels,)
+
+    Returns
+    -------
+    temperature : float
+        From 1/4 to 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.app._answers import fit_temperature
+    >>> shares = np.array([[0.9, 0.1]] * 10)
+    >>> truth = np.array([0] * 7 + [1] * 3)  # 90% were said; (7 + 1/2) / (10 + 1) are right
+    >>> round(float(sharpen(shares[:1], fit_temperature(shares, truth))[0, 0]), 2)
+    0.68
+    """
+    safe = np.clip(shares, 1e-6, 1.0)
+    rows = np.arange(len(truth))
+
+    def loss(log_t: float) -> float:
+        sharp = np.clip(sharpen(safe, float(np.exp(log_t))), 1e-12, 1.0)
+        # The extra label: every class of the mean row once, with weight 1 in all.
+        return float(-np.log(sharp[rows, truth]).sum() - np.log(sharp).mean())
+
+    found = minimize_scalar(loss, bounds=(-np.log(4), np.log(4)), method="bounded")
+    return float(np.exp(found.x))

@@ -1,0 +1,254 @@
+"""The event file: every label, skip, note and undo, appended and never changed.
+
+SQLite in WAL mode with ``synchronous=FULL``: when :meth:`EventStore.insert` has committed, the
+event is on the disk, and ending the process at any moment loses nothing that was committed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from leaven.tables import TableError
+
+LABEL, SKIP, UNSURE, NOTE, CLASS, UNDO = "label", "skip", "unsure", "note", "class", "undo"
+KINDS = (LABEL, SKIP, UNSURE, NOTE, CLASS, UNDO)
+HAND, BULK = "hand", "bulk"
+
+_APPLICATION = 0x6C76656E  # "lven": SQLite's own place for the kind of a file
+_VERSION = 1
+_PATIENCE = 10.0  # seconds to wait while another process writes; one commit takes milliseconds
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS events (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    key TEXT NOT NULL UNIQUE,
+    time REAL NOT NULL,
+    user TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    rows TEXT NOT NULL,
+    value TEXT NOT NULL,
+    source TEXT NOT NULL,
+    why TEXT NOT NULL,
+    shown TEXT NOT NULL,
+    undoes INTEGER
+);
+CREATE TRIGGER IF NOT EXISTS events_stay BEFORE UPDATE ON events
+BEGIN SELECT RAISE(ABORT, 'events are never changed'); END;
+CREATE TRIGGER IF NOT EXISTS events_are_kept BEFORE DELETE ON events
+BEGIN SELECT RAISE(ABORT, 'events are never deleted'); END;
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+"""
+
+
+class CannotSaveError(OSError):
+    """The event file cannot be written: the disk is full, or the file became read-only."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What is to become an event.
+
+    Parameters
+    ----------
+    key : str
+        Chosen by the page, once for each press of a key: a second event with the same key is
+        the first one sent again.
+    kind : str
+        One of ``KINDS``.
+    rows : tuple of str
+        Names of the rows, see :func:`~leaven.app._fingerprints.fingerprints`.
+    value : str, int, float, bool or None
+        The label, the text of a note, or the name of a class.
+    source : {"hand", "bulk"}
+    why : str
+        How the row came to be asked: the order of the questions, ``"random"``, ``"check"``.
+    shown : dict
+        What the page showed: suggestion and confidence.
+    undoes : int, optional
+        The event that an undo takes back.
+    """
+
+    key: str
+    kind: str
+    rows: tuple[str, ...] = ()
+    value: Any = None
+    source: str = HAND
+    why: str = ""
+    shown: dict[str, Any] = field(default_factory=dict)
+    undoes: int | None = None
+
+
+@dataclass(frozen=True)
+class Event(Draft):
+    """An event that is on the disk: a draft with its number, time and user."""
+
+    id: int = 0
+    time: float = 0.0
+    user: str = ""
+
+
+class EventStore:
+    """An append-only file of events.
+
+    Parameters
+    ----------
+    path : str or Path
+        Made if it is not there.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from leaven.app._events import Draft, EventStore
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> store = EventStore(pathlib.Path(folder.name) / "t.labels.db")
+    >>> with store.transaction():
+    ...     event = store.insert(Draft("k1", "label", ("row",), "spam"), user="ann")
+    >>> [(each.id, each.value) for each in store.since(0)]
+    [(1, 'spam')]
+    >>> store.close(); folder.cleanup()
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._lock = threading.RLock()
+        existed = self.path.exists() and self.path.stat().st_size > 0
+        try:
+            self._db = sqlite3.connect(
+                self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+            )
+            self._open(existed)
+        except sqlite3.Error as error:
+            raise _not_opened(self.path, error) from error
+
+    def _open(self, existed: bool) -> None:
+        db = self._db
+        if existed:
+            kind = db.execute("PRAGMA application_id").fetchone()[0]
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            if kind != _APPLICATION:
+                raise TableError(f"{self.path} is not an event file of leaven: name another one.")
+            if version > _VERSION:
+                raise TableError(
+                    f"{self.path} was written by a later version of leaven: install that one."
+                )
+        db.execute("PRAGMA journal_mode=WAL")
+        # FULL, not NORMAL: a power cut too loses no label that the page called saved.
+        db.execute("PRAGMA synchronous=FULL")
+        db.execute(f"PRAGMA application_id={_APPLICATION}")
+        db.execute(f"PRAGMA user_version={_VERSION}")
+        db.executescript(_SCHEMA)
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Hold the file for writing: what is read inside cannot be overtaken by another process.
+
+        Raises
+        ------
+        CannotSaveError
+            If nothing could be written; then nothing was.
+        """
+        with self._lock:
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+                try:
+                    yield
+                except BaseException:
+                    self._db.execute("ROLLBACK")
+                    raise
+                self._db.execute("COMMIT")
+            except sqlite3.Error as error:
+                with contextlib.suppress(sqlite3.Error):
+                    self._db.execute("ROLLBACK")
+                raise CannotSaveError(f"{self.path} cannot be written: {error}.") from error
+
+    def insert(self, draft: Draft, *, user: str) -> Event:
+        """Append one event inside a :meth:`transaction`."""
+        now = time.time()
+        cursor = self._db.execute(
+            "INSERT INTO events (key, time, user, kind, rows, value, source, why, shown, undoes) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                draft.key,
+                now,
+                user,
+                draft.kind,
+                json.dumps(draft.rows),
+                json.dumps(draft.value),
+                draft.source,
+                draft.why,
+                json.dumps(draft.shown),
+                draft.undoes,
+            ),
+        )
+        number = cursor.lastrowid
+        assert number is not None
+        return Event(**vars(draft), id=number, time=now, user=user)
+
+    def by_key(self, key: str) -> Event | None:
+        """Return the event with this key, if there is one."""
+        return next(iter(self._select("key = ?", (key,))), None)
+
+    def since(self, last: int) -> list[Event]:
+        """Return the events after number ``last``, in order."""
+        return self._select("id > ?", (last,))
+
+    def _select(self, condition: str, values: Sequence[Any]) -> list[Event]:
+        with self._lock:
+            found = self._db.execute(
+                "SELECT key, kind, rows, value, source, why, shown, undoes, id, time, user "
+                f"FROM events WHERE {condition} ORDER BY id",
+                values,
+            ).fetchall()
+        return [
+            Event(
+                key=key,
+                kind=kind,
+                rows=tuple(json.loads(rows)),
+                value=json.loads(value),
+                source=source,
+                why=why,
+                shown=json.loads(shown),
+                undoes=undoes,
+                id=number,
+                time=when,
+                user=user,
+            )
+            for key, kind, rows, value, source, why, shown, undoes, number, when, user in found
+        ]
+
+    def fact(self, name: str) -> Any:
+        """Return what was kept under a name, or None."""
+        with self._lock:
+            row = self._db.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def keep_fact(self, name: str, value: Any) -> None:
+        """Keep a value of JSON under a name: what the table looked like, the learning curve."""
+        with self.transaction():
+            self._db.execute(
+                "INSERT OR REPLACE INTO facts VALUES (?, ?)",
+                (name, json.dumps(value)),
+            )
+
+    def close(self) -> None:
+        """Close the file; what was committed is complete without it."""
+        with self._lock:
+            self._db.close()
+
+
+def _not_opened(path: Path, error: sqlite3.Error) -> TableError:
+    words = str(error)
+    if "not a database" in words:
+        return TableError(f"{path} is not an event file of leaven: name another one.")
+    return TableError(
+        f"The event file {path} cannot be opened: {words}. Is the directory writable?",
+        advice=("If not, pass", "labels", "a path that is"),
+    )

@@ -1,0 +1,109 @@
+"""The result: the table with labels, answers, and who gave them when."""
+
+from __future__ import annotations
+
+import io
+from datetime import datetime, timezone
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from leaven._labels import UNLABELED
+from leaven.app._events import LABEL, UNSURE
+from leaven.app._session import BY_HAND, FREE, GIVEN, SOURCES, SURE, Session
+
+_DIGITS = 6  # of the confidence, as in the output of `leaven label`
+
+
+def labeled_table(session: Session) -> pd.DataFrame:
+    """Return the table with its labels.
+
+    The target holds the labels given so far. ``TARGET_predicted`` has an answer for every row
+    (the label where there is one), ``TARGET_confidence`` its probability, ``TARGET_source``
+    where it comes from (``given``, ``hand``, ``bulk`` or ``inferred``), ``TARGET_review`` what
+    someone should look at (unsure answers, marks "unsure", and disagreements), ``TARGET_by``
+    and ``TARGET_at`` who gave the label and when, ``TARGET_note`` the notes, if there are any.
+
+    Parameters
+    ----------
+    session : Session
+
+    Returns
+    -------
+    labeled : DataFrame
+    """
+    with session.lock:
+        sheet, state = session.sheet, session.state
+        n_rows = len(sheet)
+        values = [None if code == UNLABELED else session.classes[code] for code in session.codes]
+        predicted, confidence = list(values), np.where(session.codes == UNLABELED, np.nan, 1.0)
+        answers = session.answers
+        free = np.flatnonzero(session.source == FREE)
+        if answers is not None:
+            for row in free.tolist():
+                predicted[row] = session.classes[answers.top[row, 0]]
+            confidence[free] = answers.share[free, 0]
+        source = [SOURCES[each] or ("inferred" if answers else "") for each in session.source]
+        with np.errstate(invalid="ignore"):
+            review = (session.source == FREE) & ~(confidence >= SURE)
+        by: list[str] = [""] * n_rows
+        at: list[str] = [""] * n_rows
+        notes: list[str] = [""] * n_rows
+        contested = set(state.disagreements())
+        for name in state.rows():
+            if name not in sheet.row_of:
+                continue  # a row that is no longer in the table
+            row = sheet.row_of[name]
+            mark = state.mark(name)
+            if mark is not None and mark.kind == LABEL:
+                users = {each for each, own in state.marks(name).items() if own.kind == LABEL}
+                by[row] = (
+                    " ".join(sorted(users)) if session.source[row] == BY_HAND else mark.event.user
+                )
+                at[row] = _stamp(mark.event.time)
+            elif mark is not None and mark.kind == UNSURE:
+                review[row] = True
+            review[row] |= name in contested
+            notes[row] = " | ".join(f"{note.user}: {note.value}" for note in state.notes(name))
+    labeled = sheet.table.copy(deep=False)
+    target = sheet.target
+    kept = labeled[target] if target in labeled.columns else None
+    labeled[target] = _like(kept, values, session)
+    labeled[f"{target}_predicted"] = _like(kept, predicted, session)
+    labeled[f"{target}_confidence"] = np.round(confidence, _DIGITS)
+    labeled[f"{target}_source"] = source
+    labeled[f"{target}_review"] = review
+    labeled[f"{target}_by"] = by
+    labeled[f"{target}_at"] = at
+    if any(notes):
+        labeled[f"{target}_note"] = notes
+    return labeled
+
+
+def _like(column: pd.Series | None, values: list[Any], session: Session) -> pd.Series:
+    """Make a column of the labels; given cells stay the very cells that came."""
+    index = session.sheet.table.index
+    made = pd.Series(values, index=index, dtype=object)
+    if column is None:
+        return made
+    given = session.source == GIVEN
+    made[given] = column[given]
+    textual = pd.api.types.infer_dtype(column, skipna=True) in ("string", "empty")
+    if textual and not column.isna().any():
+        return made.fillna("").astype(column.dtype)  # a CSV file has "" for an empty cell
+    try:
+        return made.astype(column.dtype)
+    except (TypeError, ValueError):  # integers with gaps
+        return made.infer_objects()
+
+
+def _stamp(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="seconds")
+
+
+def as_csv(table: pd.DataFrame) -> bytes:
+    """Write a table as the download of the page: CSV in UTF-8."""
+    stream = io.StringIO()
+    table.to_csv(stream, index=False, lineterminator="\n")
+    return stream.getvalue().encode("utf-8")

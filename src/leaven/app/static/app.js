@@ -1,0 +1,525 @@
+"use strict";
+// The flow: one key = label + save + next.
+
+const AHEAD = 50; // rows that are here before they are asked for
+const REFILL = 35; // fewer than this: get more
+const POLL = 2000; // milliseconds between looks at the progress
+
+const app = {
+  start: null,
+  classes: [],
+  progress: null,
+  order: "useful",
+  query: "",
+  current: null, // the row on the screen
+  ahead: [], // the questions after it
+  past: [], // what was answered in this window, oldest first
+  trail: [], // the steps that an undo takes back: the row of an answer, or null of another step
+  place: null, // where in the past we are; null is the present
+  held: null, // the question of the present while we are in the past
+  model: null,
+  loading: false,
+  ended: false,
+
+  async open() {
+    try {
+      this.start = await ask("/api/start");
+    } catch (error) {
+      this.alarm(error instanceof Refused ? error.message : "The server does not answer. Trying again …");
+      if (!(error instanceof Refused)) setTimeout(() => this.open(), 1000);
+      return;
+    }
+    const { start } = this;
+    document.title = start.title + " · " + start.target;
+    $("title").textContent = start.title;
+    $("who").textContent = start.target + " · " + start.user;
+    $("export").href = address("/api/export", { token });
+    $("guide-button").hidden = !start.guide;
+    $("order").replaceChildren(...Object.entries(start.orders).map(([name, words]) => make("option", { value: name, text: words })));
+    this.tellChanges(start.changes);
+    this.alarm("");
+    this.take(start.progress);
+    outbox.open(start.table);
+    await this.refill();
+    this.next();
+    setTimeout(() => this.poll(), POLL);
+    $("question").focus();
+  },
+
+  tellChanges(changes) {
+    const parts = [];
+    if (changes.n_new) parts.push(plural(changes.n_new, "new row") + ".");
+    if (changes.moved) parts.push("The rows stand in another order; their labels moved with them.");
+    if (changes.changed.length) {
+      const rows = changes.changed.slice(0, 10).map(([row, label]) => "row " + (row + 1) + (label ? " (was " + label + ")" : ""));
+      parts.push("Changed since they were labeled, and asked again: " + rows.join(", ") + (changes.changed.length > 10 ? ", …" : "") + ".");
+    }
+    if (changes.n_gone) parts.push(plural(changes.n_gone, "labeled row") + " are no longer in the table; their labels are kept in the event file.");
+    $("news").hidden = !parts.length;
+    $("news").textContent = parts.join(" ");
+  },
+
+  // Questions
+
+  async refill(keep) {
+    if (this.loading) return;
+    this.loading = true;
+    try {
+      if (keep !== undefined) this.ahead.splice(keep);
+      const order = this.order;
+      const have = new Set([...this.ahead.map((found) => found.row), ...outbox.rows()]);
+      if (this.current) have.add(this.current.row);
+      if (this.held) have.add(this.held.row);
+      const { questions } = await ask("/api/questions", { order, q: this.query, n: AHEAD - this.ahead.length, have: [...have].join(",") });
+      if (order !== this.order) return;
+      // What was answered while we waited is not asked again.
+      const gone = new Set([...outbox.rows(), ...this.past.slice(-AHEAD).map((item) => item.found.row), ...this.ahead.map((found) => found.row)]);
+      if (this.current) gone.add(this.current.row);
+      this.ahead.push(...questions.filter((found) => !gone.has(found.row) || found.why === "suspicious" || found.why === "skipped"));
+    } catch (error) {
+      if (error instanceof Refused) this.say(error.message);
+    } finally {
+      this.loading = false;
+    }
+    if (!this.current && this.ahead.length) this.next();
+    else if (!this.current) this.show(null);
+  },
+
+  next() {
+    this.place = null;
+    this.held = null;
+    this.show(this.ahead.shift() || null);
+    if (this.ahead.length < REFILL) this.refill();
+  },
+
+  show(found, quiet) {
+    this.current = found;
+    const past = this.place !== null;
+    document.body.classList.toggle("past", past);
+    if (!found) {
+      $("row").replaceChildren(make("p", { class: "soft", text: this.loading ? "Loading …" : this.order === "search" ? "No more rows in this search." : this.order === "suspicious" ? "No suspicious label." : "No more rows to ask." }));
+      $("number").textContent = "";
+      $("why").textContent = "";
+      $("suggestion").hidden = true;
+      $("near-button").hidden = true;
+      this.showClasses();
+      return;
+    }
+    $("number").textContent = "Row " + (found.row + 1).toLocaleString("en");
+    $("why").textContent = this.whyOf(found, past);
+    showRow(found, this.start);
+    showSuggestion(found);
+    this.showClasses();
+    $("near-button").hidden = found.n_twins < 2;
+    $("near-button").replaceChildren(make("kbd", { text: "d" }), " " + plural(found.n_twins, "near-duplicate"));
+    if (!quiet) this.announceRow(found);
+  },
+
+  whyOf(found, past) {
+    const others = Object.entries(found.others).map(([user, label]) => user + " says " + label);
+    const state = past ? (found.label ? "labeled " + found.label : found.mark || "") : "";
+    const words = { random: "drawn at random, for the estimate of accuracy", check: "a spot check of a label given in bulk", suspicious: "labeled " + found.label + ", which the model doubts", skipped: "skipped before", search: "from the search", cluster: "from a cluster" };
+    return [past ? "history: " + state : words[found.why], ...others].filter(Boolean).join(" · ");
+  },
+
+  announceRow(found) {
+    const text = (found.cells.find(([name]) => this.start.texts.includes(name)) || found.cells[0] || ["", ""])[1];
+    const suggestion = found.suggestion ? " Suggestion: " + found.suggestion.label + ", " + percent(found.suggestion.share) + "." : "";
+    this.say((this.lastSaid ? this.lastSaid + " " : "") + "Row " + (found.row + 1) + ": " + text.slice(0, 300) + suggestion);
+    this.lastSaid = "";
+  },
+
+  showClasses() {
+    showClasses(this.current, this.progress, panel.group !== null);
+  },
+
+  showFull(found) {
+    if (this.current && this.current.row === found.row) this.show({ ...this.current, cells: found.cells }, true);
+  },
+
+  // Answers
+
+  label(name) {
+    const rows = panel.checkedRows();
+    if (rows !== null) return this.labelMany(rows, name);
+    if (!this.current) return this.say("There is no row on the screen.");
+    this.answer("label", name, name);
+  },
+
+  labelMany(rows, name) {
+    if (!rows.length) return this.say("No row is checked.");
+    const why = panel.kind;
+    const next = why === "cluster" ? panel.next : null;
+    outbox.put({ kind: "label", rows, label: name, source: "bulk", why });
+    this.trail.push(null);
+    const gone = new Set(rows);
+    this.ahead = this.ahead.filter((found) => !gone.has(found.row));
+    this.lastSaid = plural(rows.length, "row") + " labeled " + name + " in bulk; u undoes this step.";
+    this.flash(this.lastSaid);
+    panel.close();
+    if (this.current && gone.has(this.current.row)) this.next();
+    else this.say(this.lastSaid);
+    if (next !== null) outbox.afterwards = () => panel.cluster();
+  },
+
+  answer(kind, name, words) {
+    if (outbox.state === "full") return this.say("Labels cannot be saved at the moment.");
+    const found = this.current;
+    if (!found) return this.say("There is no row on the screen.");
+    const shown = found.suggestion ? { label: found.suggestion.label, share: found.suggestion.share } : {};
+    const action = { kind, rows: [found.row], base: found.base, why: found.why || "history", shown };
+    if (name !== undefined) action.label = name;
+    outbox.put(action);
+    this.trail.push(found);
+    const changed = { ...found, label: name || null, mark: kind, base: null };
+    this.lastSaid = "Row " + (found.row + 1) + " " + (kind === "label" ? "labeled " + name : words) + ".";
+    if (this.place !== null) {
+      this.past[this.place] = { found: changed, key: action.key };
+      this.forward();
+    } else {
+      this.past.push({ found: changed, key: action.key });
+      if (this.past.length > 2000) this.past.shift();
+      this.next();
+    }
+  },
+
+  accept() {
+    if (panel.group !== null) {
+      return this.say("Press the key of a class.");
+    }
+    if (!this.current || !this.current.suggestion) return this.say("There is no suggestion.");
+    this.label(this.current.suggestion.label);
+  },
+
+  undo() {
+    const action = outbox.put({ kind: "undo" });
+    const found = this.trail.pop();
+    if (!found || this.place !== null) return;
+    // The row is back at once; the answer of the server says what was undone.
+    action.guess = found.row;
+    this.past = this.past.filter((item) => item.found.row !== found.row);
+    if (this.current) this.ahead.unshift(this.current);
+    this.show({ ...found, label: null, mark: null, base: null }, true);
+  },
+
+  back() {
+    const place = this.place === null ? this.past.length - 1 : this.place - 1;
+    if (place < 0) return this.olderStep();
+    if (this.place === null) this.held = this.current;
+    this.place = place;
+    this.show(this.past[place].found);
+  },
+
+  forward() {
+    if (this.place === null) return;
+    if (this.place + 1 < this.past.length) {
+      this.place += 1;
+      this.show(this.past[this.place].found);
+    } else if (this.held) {
+      const held = this.held;
+      this.place = null;
+      this.held = null;
+      this.show(held);
+    } else {
+      this.next();
+    }
+  },
+
+  // Beyond what this window has seen: the history of the event file.
+  async olderStep() {
+    const known = new Set(this.past.map((item) => item.found.row));
+    const { steps } = await ask("/api/history");
+    const older = steps.filter((step) => step.row !== null && ["label", "skip", "unsure"].includes(step.kind) && !known.has(step.row));
+    if (!older.length) return this.say("This is the oldest row.");
+    const { found } = await ask("/api/row", { row: older[0].row });
+    if (this.place === null) this.held = this.current;
+    this.past.unshift({ found, key: "" });
+    this.place = 0;
+    this.show(found);
+  },
+
+  async visit(row) {
+    const { found } = await ask("/api/row", { row });
+    if (this.place === null) this.held = this.current;
+    const known = this.past.findIndex((item) => item.found.row === row);
+    if (known >= 0) this.past[known].found = found;
+    else this.past.push({ found, key: "" });
+    this.place = known >= 0 ? known : this.past.length - 1;
+    panel.close();
+    this.show(found);
+  },
+
+  result(action, result) {
+    if (outbox.afterwards && !outbox.waiting.length) { outbox.afterwards(); outbox.afterwards = null; }
+    if (!result.ok) {
+      this.flash(result.error);
+      this.say(result.error);
+      if (result.status === 409) this.visit(action.rows[0]);
+      return;
+    }
+    if (action.kind === "undo") return this.undone(action, result);
+    for (const item of this.past) if (item.key === action.key && result.row) item.found.base = result.row.base;
+    if (action.kind === "class") { this.classes = result.classes; this.showClasses(); }
+    if (action.kind === "note" && result.row && this.current && this.current.row === result.row.row) {
+      this.show({ ...this.current, notes: result.row.notes }, true);
+    }
+  },
+
+  undone(action, result) {
+    const what = result.kind === "label" ? "label " + result.label : result.kind;
+    const text = "Undone: " + what + (result.n_rows === 1 ? " of row " + (result.row.row + 1) : " of " + plural(result.n_rows, "row")) + ".";
+    this.flash(text);
+    this.say(text);
+    if (!result.row || !["label", "skip", "unsure"].includes(result.kind)) return;
+    const { row } = result.row;
+    this.past = this.past.filter((item) => item.found.row !== row);
+    this.ahead = this.ahead.filter((found) => found.row !== row);
+    if (this.current && this.current.row === row) {
+      this.show({ ...result.row, why: this.current.why }, true);
+    } else if (action.guess === undefined || action.guess !== row) {
+      if (this.current && this.place === null) this.ahead.unshift(this.current);
+      this.place = null;
+      this.show(result.row, true);
+    }
+  },
+
+  // Around it
+
+  setOrder(order) {
+    this.order = order;
+    $("order").value = order;
+    this.current = null;
+    this.ahead = [];
+    this.loading = false;
+    this.show(null);
+    this.refill();
+  },
+
+  take(progress) {
+    this.progress = progress;
+    this.classes = progress.classes;
+    $("people-button").hidden = !progress.agreement && !progress.disagreements;
+    showStrip(progress);
+    if (progress.model !== this.model) {
+      const first = this.model === null;
+      this.model = progress.model;
+      // The row on the screen stays; those after it are chosen anew by the new model.
+      if (!first || this.current) this.refill(2).then(() => this.freshen());
+    }
+    if (this.start) this.showClasses();
+  },
+
+  // The row on the screen had no suggestion when it came: it has one now.
+  async freshen() {
+    if (!this.current || this.current.suggestion || this.place !== null) return;
+    const row = this.current.row;
+    try {
+      const { found } = await ask("/api/row", { row });
+      if (this.current && this.current.row === row) this.show({ ...this.current, suggestion: found.suggestion, n_twins: found.n_twins }, true);
+    } catch {
+      // The next row will have one.
+    }
+  },
+
+  async poll() {
+    try {
+      if (!document.hidden || !this.current) {
+        const { progress } = await ask("/api/progress", { window: windowName });
+        if (progress.version >= (this.progress ? this.progress.version : 0)) this.take(progress);
+      } else {
+        await ask("/api/progress", { window: windowName });
+      }
+      if (outbox.state === "away" && !outbox.waiting.length) outbox.change("saved");
+      if (!this.ahead.length) this.refill();
+    } catch (error) {
+      if (!(error instanceof Refused) && outbox.state === "saved") outbox.change("away");
+    }
+    if (!this.ended) setTimeout(() => this.poll(), POLL);
+  },
+
+  showSaved() {
+    const count = outbox.waiting.length;
+    const words = {
+      saved: "Saved",
+      saving: "Saving " + count + " …",
+      away: count ? "The server is away: " + plural(count, "answer") + " wait here" : "The server is away",
+      full: "Cannot save",
+      refused: "Not accepted: " + outbox.message,
+    };
+    const box = $("saved");
+    box.textContent = words[outbox.state];
+    box.className = outbox.state;
+    if (outbox.state === "full") this.alarm("Labels cannot be saved: " + outbox.message + " Nothing is asked until they can. " + plural(count, "answer") + " wait in this window: do not close it.");
+    else if (outbox.state === "refused") this.alarm(outbox.message + " " + plural(count, "answer") + " wait in this window.");
+    else this.alarm("");
+    document.body.classList.toggle("full", outbox.state === "full");
+  },
+
+  alarm(text) {
+    $("alarm").hidden = !text;
+    if ($("alarm").textContent !== text) $("alarm").textContent = text;
+  },
+
+  say(text) {
+    $("said").textContent = text;
+  },
+
+  flash(text) {
+    $("news").hidden = false;
+    $("news").textContent = text;
+    clearTimeout(this.flashing);
+    this.flashing = setTimeout(() => { $("news").hidden = true; }, 6000);
+  },
+
+  // A small box to type in: a new class, a note, or a class to be found.
+  prompt({ label, hint, rows, value, choices, submit }) {
+    const text = $("ask-text");
+    $("ask-label").textContent = label;
+    $("ask-hint").textContent = hint || "";
+    text.rows = rows || 1;
+    text.value = value || "";
+    const list = $("ask-list");
+    const fill = () => list.replaceChildren(...(choices ? choices(text.value) : []).slice(0, 8).map((name, i) =>
+      make("li", { class: i ? "" : "first", text: name, dir: "auto", onclick: () => { $("ask").close(); submit(name); } })));
+    text.oninput = fill;
+    fill();
+    text.onkeydown = (event) => {
+      if (event.key !== "Enter" || event.isComposing || (rows > 1 && event.shiftKey)) return;
+      event.preventDefault();
+      const typed = choices ? choices(text.value)[0] : text.value.trim();
+      $("ask").close();
+      if (typed !== undefined && (typed || rows > 1)) submit(typed, event.shiftKey);
+    };
+    $("ask").showModal();
+    text.focus();
+  },
+
+  newClass() {
+    this.prompt({
+      label: "Name of the new class",
+      hint: "Enter adds it; Shift+Enter also labels this row.",
+      submit: (name, andLabel) => {
+        if (this.classes.includes(name)) return this.say("There is a class " + name + " already.");
+        outbox.put({ kind: "class", label: name });
+        this.trail.push(null);
+        this.classes = [...this.classes, name];
+        this.showClasses();
+        this.say("New class " + name + ", key " + (CLASS_KEYS[this.classes.length - 1] || "f"));
+        if (andLabel === true) this.label(name);
+      },
+    });
+  },
+
+  findClass() {
+    this.prompt({
+      label: "Label with the class …",
+      hint: "Enter takes the first.",
+      choices: (typed) => {
+        const wanted = typed.trim().toLowerCase();
+        const starts = this.classes.filter((name) => name.toLowerCase().startsWith(wanted));
+        return [...starts, ...this.classes.filter((name) => !starts.includes(name) && name.toLowerCase().includes(wanted))];
+      },
+      submit: (name) => this.label(name),
+    });
+  },
+
+  note() {
+    const found = this.current;
+    if (!found) return;
+    const own = found.notes.find(([user]) => user === this.start.user);
+    this.prompt({
+      label: "Note on row " + (found.row + 1),
+      hint: "Enter saves, Shift+Enter is a new line. An empty note is removed.",
+      rows: 4,
+      value: own ? own[1] : "",
+      submit: (text) => {
+        outbox.put({ kind: "note", rows: [found.row], text });
+        this.trail.push(null);
+      },
+    });
+  },
+
+  async done() {
+    await ask("/api/done", {}, {});
+    this.ended = true;
+    this.alarm("");
+    $("row").replaceChildren(make("p", { text: "Done. You can close this window." }));
+    this.current = null;
+  },
+
+  commands: {
+    accept: () => app.accept(),
+    skip: () => app.answer("skip", undefined, "skipped"),
+    unsure: () => app.answer("unsure", undefined, "marked unsure"),
+    undo: () => app.undo(),
+    back: () => app.back(),
+    forward: () => app.forward(),
+    note: () => app.note(),
+    new: () => app.newClass(),
+    find: () => app.findClass(),
+    near: () => app.current && panel.near(app.current.row),
+    search: () => panel.search(app.query),
+    cluster: () => panel.cluster(panel.kind === "cluster" ? panel.next : undefined),
+    history: () => panel.history(),
+    guide: () => app.start.guide && panel.guide(),
+    people: () => panel.people(),
+    help: () => (panel.kind === "help" ? panel.close() : panel.help()),
+    close: () => panel.close(),
+    done: () => app.done(),
+  },
+
+  async run(name) {
+    try {
+      await this.commands[name]();
+    } catch (error) {
+      this.flash(error instanceof Refused ? error.message : "The server does not answer.");
+      this.say($("news").textContent);
+    }
+  },
+};
+
+const KEYS = {
+  Enter: "accept", " ": "skip", x: "unsure", u: "undo", ArrowLeft: "back", ArrowRight: "forward",
+  "/": "search", n: "new", "?": "help", c: "cluster", d: "near", f: "find", m: "note", h: "history", g: "guide", Escape: "close",
+};
+
+addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  const typing = event.target.closest("input:not([type=checkbox]), textarea, select, dialog");
+  if (event.key === "Escape" && !$("ask").open && panel.kind) {
+    event.preventDefault();
+    return panel.close();
+  }
+  // Keys that mean something where the focus is stay there: typing, and buttons reached by Tab.
+  if (typing || !app.start || $("ask").open) return;
+  if ((event.key === "Enter" || event.key === " ") && event.target.closest("button, a, summary, input")) return;
+  const number = CLASS_KEYS.indexOf(event.key);
+  const command = KEYS[event.key];
+  if (number < 0 && !command) return;
+  event.preventDefault();
+  if (event.repeat && !["back", "forward"].includes(command)) return; // a key held down is one answer
+  if (number >= 0) {
+    if (number < app.classes.length) app.label(app.classes[number]);
+    return;
+  }
+  app.run(command);
+});
+
+addEventListener("click", (event) => {
+  const button = event.target.closest("[data-do], [data-class]");
+  if (!button || !app.start) return;
+  if (button.dataset.class !== undefined) app.label(app.classes[Number(button.dataset.class)]);
+  else app.run(button.dataset.do);
+  // The next Enter or Space is an answer again, not this button.
+  if (event.detail > 0) button.blur();
+});
+
+$("order").addEventListener("change", (event) => {
+  app.setOrder(event.target.value);
+  event.target.blur();
+});
+
+outbox.onchange = () => app.showSaved();
+outbox.onresult = (action, result) => app.result(action, result);
+outbox.onprogress = (progress) => app.take(progress);
+app.open();

@@ -1,0 +1,153 @@
+"""``leaven annotate``: label rows on a page in the browser."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from leaven.cli._common import BadInput, errors_as_one_line, parse_delimiter, parse_names
+
+
+@click.command()
+@click.argument("file", type=click.Path())
+@click.option("--target", required=True, metavar="COLUMN", help="The column of labels.")
+@click.option(
+    "--text",
+    multiple=True,
+    metavar="COLUMN",
+    help="A column of texts, shown first. Others are detected; may be given several times.",
+)
+@click.option("--columns", metavar="NAME,NAME,...", help="Columns to show before the others.")
+@click.option("--classes", metavar="NAME,NAME,...", help="Classes to offer from the start.")
+@click.option("--add-target", is_flag=True, help="Add the target if the table has no such column.")
+@click.option("--image", metavar="COLUMN", help="A column with paths of images.")
+@click.option(
+    "--image-folder",
+    type=click.Path(exists=True, file_okay=False),
+    help="Where these paths start. [default: the folder of FILE]",
+)
+@click.option(
+    "--guide",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE.md",
+    help="Guidelines, shown beside the rows.",
+)
+@click.option("--user", metavar="NAME", help="Who is labeling. [default: the account]")
+@click.option(
+    "--method",
+    default="auto",
+    show_default=True,
+    metavar="auto|NAME",
+    help="What makes the suggestions.",
+)
+@click.option(
+    "--labels",
+    type=click.Path(dir_okay=False),
+    metavar="FILE.db",
+    help="The event file. [default: FILE.labels.db]",
+)
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False),
+    help="Where to write the labeled table when the page is done. [default: it can be downloaded]",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8710,
+    show_default=True,
+    help="The next free one is taken; 0 takes any.",
+)
+@click.option("--no-browser", is_flag=True, help="Print the address only.")
+@click.option("--delimiter", metavar="CHARACTER", help="Between cells, if not that of the suffix.")
+@click.option("--encoding", default="utf-8", show_default=True, help="Of a text file.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
+def annotate(
+    file: str,
+    target: str,
+    text: tuple[str, ...],
+    columns: str | None,
+    classes: str | None,
+    add_target: bool,
+    image: str | None,
+    image_folder: str | None,
+    guide: str | None,
+    user: str | None,
+    method: str,
+    labels: str | None,
+    out: str | None,
+    host: str,
+    port: int,
+    no_browser: bool,
+    delimiter: str | None,
+    encoding: str,
+    seed: int,
+) -> None:
+    """Label rows of the table FILE on a page in the browser.
+
+    One key labels a row, saves it and shows the next one. Every label is on the disk before the
+    page says so, in the event file FILE.labels.db: run the command again to go on. Ctrl-C ends
+    it.
+    """
+    with errors_as_one_line():
+        from leaven.app import AnnotateOptions, open_page
+        from leaven.tables import read_table, write_table
+
+        table = read_table(file, delimiter=parse_delimiter(delimiter), encoding=encoding)
+        names = tuple(parse_names(classes) or ())
+        if target not in table.columns and not add_target and not names:
+            _offer(target, list(map(str, table.columns)))
+        options = AnnotateOptions(
+            text=text,
+            first=tuple(parse_names(columns) or ()),
+            classes=names,
+            images=image,
+            image_folder=image_folder or str(Path(file).resolve().parent),
+            guide=Path(guide).read_text(encoding="utf-8") if guide else "",
+            user=user,
+            method=method,
+            host=host,
+            port=port,
+            seed=seed,
+            title=Path(file).name,
+        )
+        path = Path(f"{file}.labels.db" if labels is None else labels)
+        with open_page(table, target, path, options) as page:
+            click.echo(page.address)
+            _flush()
+            if not no_browser and not _open_browser(page.address):
+                click.echo("No browser was found: open the address above.", err=True)
+            try:
+                page.wait()
+            except (KeyboardInterrupt, SystemExit):
+                # Ctrl-C and a polite kill are the ways to end it, not errors.
+                click.echo(f"All labels are in {path}.", err=True)
+            if out is not None:
+                write_table(page.result(), out)
+                click.echo(f"Written to {out}", err=True)
+
+
+def _offer(target: str, columns: list[str]) -> None:
+    """Ask whether to add the target, or say how to."""
+    problem = f"There is no column {target!r}; the columns are {', '.join(columns[:12])}."
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        if click.confirm(f"{problem} Add it?", err=True):
+            return
+        raise BadInput("Nothing was done.")
+    raise BadInput(f"{problem} Pass --add-target to add it, or --classes to name its classes too.")
+
+
+def _open_browser(address: str) -> bool:
+    import webbrowser
+
+    try:
+        return webbrowser.open(address)
+    except webbrowser.Error:
+        return False
+
+
+def _flush() -> None:
+    sys.stdout.flush()

@@ -1,0 +1,88 @@
+"""Small tables and sessions for the labeling page."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leaven.app._events import EventStore
+from leaven.app._learner import LocalLearner, Subject
+from leaven.app._routes import Access, Site, handle
+from leaven.app._session import Session
+from leaven.app._sheet import Sheet
+
+HOST = "127.0.0.1:8710"
+TOKEN = "the-token-of-the-tests"
+
+
+@pytest.fixture(autouse=True)
+def own_state(monkeypatch, tmp_path):
+    """Keep tokens of tests out of the home of whoever runs them."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def fruit():
+    """Forty short texts of two kinds, and a number that goes with them."""
+    rng = np.random.default_rng(7)
+    words = {
+        "apple": ["orchard", "crisp", "pips", "cider", "green"],
+        "cherry": ["stone", "sour", "blossom", "red", "kirsch"],
+    }
+    rows = []
+    for i in range(40):
+        kind = "apple" if i % 2 else "cherry"
+        chosen = rng.choice(words[kind], 3, replace=False)
+        weight = (150 if kind == "apple" else 5) + round(float(rng.normal()), 2)
+        rows.append({"text": f"note {i}: {' '.join(chosen)}", "grams": weight, "kind": ""})
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture
+def open_session(tmp_path):
+    """Open sessions on one event file; they are closed at the end."""
+    opened = []
+
+    def open_(table, target="kind", *, name="t.labels.db", user="ann", learner=False, **options):
+        store = EventStore(tmp_path / name)
+        content = store.fact("columns")
+        sheet = Sheet(table, target, text=["text"] if "text" in table else [], content=content)
+        made = LocalLearner(Subject(sheet.features, texts=sheet.texts)) if learner else None
+        session = Session(sheet, store, user, learner=made, **options)
+        opened.append(session)
+        return session
+
+    yield open_
+    for session in opened:
+        session.close()
+
+
+_keys = itertools.count()
+
+
+def press(session, kind, row=None, label=None, **more):
+    """Record one action as the page would."""
+    action = {"key": f"key-{next(_keys):08d}", "kind": kind, **more}
+    if row is not None:
+        action["rows"] = row if isinstance(row, list) else [row]
+    if label is not None:
+        action["label"] = label
+    return session.record(action)
+
+
+@pytest.fixture
+def ask():
+    """Send a request to the routes without a socket."""
+
+    def ask_(session, method, path, body=b"", headers=None, **site):
+        if isinstance(session, Site):
+            served = session
+        else:
+            served = Site(session, Access(TOKEN, frozenset({HOST})), "t.csv", **site)
+        sent = {"host": HOST, "x-leaven-token": TOKEN, **(headers or {})}
+        return handle(method, path, {k: v for k, v in sent.items() if v is not None}, body, served)
+
+    return ask_

@@ -1,0 +1,117 @@
+"""The event file: appended, never changed, complete after a kill."""
+
+import sqlite3
+
+import pytest
+
+from leaven.app._events import CannotSaveError, Draft, EventStore
+from leaven.tables import TableError
+
+
+def test_events_come_back_as_they_were(tmp_path):
+    store = EventStore(tmp_path / "a.db")
+    draft = Draft("k-1", "label", ("r1", "r2"), "späm", "bulk", "search", {"share": 0.75})
+    with store.transaction():
+        written = store.insert(draft, user="ann")
+    store.close()
+    (read,) = EventStore(tmp_path / "a.db").since(0)
+    assert read == written
+    assert (read.rows, read.value, read.shown) == (("r1", "r2"), "späm", {"share": 0.75})
+
+
+@pytest.mark.parametrize("value", ["a", 3, True, 2.5, None])
+def test_labels_keep_their_type(tmp_path, value):
+    store = EventStore(tmp_path / "a.db")
+    with store.transaction():
+        store.insert(Draft("k-1", "label", ("r",), value), user="ann")
+    assert store.since(0)[0].value is value or store.since(0)[0].value == value
+    assert type(store.since(0)[0].value) is type(value)
+
+
+def test_a_failed_transaction_leaves_nothing(tmp_path):
+    store = EventStore(tmp_path / "a.db")
+
+    def fail():
+        with store.transaction():
+            store.insert(Draft("k-1", "skip", ("r",)), user="ann")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert store.since(0) == []
+
+
+def test_a_key_is_written_once(tmp_path):
+    store = EventStore(tmp_path / "a.db")
+    with store.transaction():
+        store.insert(Draft("k-1", "skip", ("r",)), user="ann")
+    with pytest.raises(CannotSaveError, match="UNIQUE"), store.transaction():
+        store.insert(Draft("k-1", "skip", ("other",)), user="ann")
+    assert [event.rows for event in store.since(0)] == [("r",)]
+
+
+def test_nobody_can_change_an_event(tmp_path):
+    store = EventStore(tmp_path / "a.db")
+    with store.transaction():
+        store.insert(Draft("k-1", "skip", ("r",)), user="ann")
+    other = sqlite3.connect(tmp_path / "a.db")
+    for statement in ("UPDATE events SET user = 'bob'", "DELETE FROM events"):
+        with pytest.raises(sqlite3.IntegrityError, match="events are never"):
+            other.execute(statement)
+    other.close()
+
+
+def test_every_commit_goes_to_the_disk(tmp_path):
+    store = EventStore(tmp_path / "a.db")
+    assert store._db.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+    assert store._db.execute("PRAGMA synchronous").fetchone()[0] == 2  # FULL
+
+
+def test_another_process_sees_it_at_once(tmp_path):
+    one, two = EventStore(tmp_path / "a.db"), EventStore(tmp_path / "a.db")
+    with one.transaction():
+        one.insert(Draft("k-1", "skip", ("r",)), user="ann")
+    with two.transaction():
+        two.insert(Draft("k-2", "skip", ("s",)), user="bob")
+    assert [event.user for event in one.since(0)] == ["ann", "bob"]
+
+
+def test_a_full_disk_is_said_and_nothing_is_half_written(tmp_path):
+    store = EventStore(tmp_path / "a.db")
+    pages = store._db.execute("PRAGMA page_count").fetchone()[0]
+    store._db.execute(f"PRAGMA max_page_count={pages}")
+
+    def fill():
+        with store.transaction():
+            for number in range(500):
+                store.insert(Draft(f"k-{number}", "note", ("r",), "x" * 500), user="ann")
+
+    with pytest.raises(CannotSaveError, match="full"):
+        fill()
+    assert store.since(0) == []
+    store._db.execute("PRAGMA max_page_count=100000")
+    with store.transaction():
+        store.insert(Draft("k-1", "skip", ("r",)), user="ann")
+    assert len(store.since(0)) == 1
+
+
+@pytest.mark.parametrize("content", [b"text,topic\na,b\n" * 100, b"SQLite format 3\0" + bytes(84)])
+def test_other_files_are_left_alone(tmp_path, content):
+    (tmp_path / "a.db").write_bytes(content)
+    with pytest.raises(TableError, match=r"a\.db"):
+        EventStore(tmp_path / "a.db")
+    assert (tmp_path / "a.db").read_bytes() == content
+
+
+def test_another_sqlite_file_is_refused(tmp_path):
+    other = sqlite3.connect(tmp_path / "a.db")
+    other.execute("CREATE TABLE events (id)")
+    other.commit()
+    other.close()
+    with pytest.raises(TableError, match="not an event file of leaven"):
+        EventStore(tmp_path / "a.db")
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(TableError, match="Is the directory writable"):
+        EventStore(tmp_path / "no" / "a.db")
