@@ -38,6 +38,14 @@ LAYERS = [
     {"cli"},
 ]
 HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names}
+# Modules that still import a private module of another package; it only gets shorter.
+STILL_PRIVATE = {
+    "cli": {"tables"},
+    "evaluation": {"generative", "graph", "active"},  # of the reproduction, which moves out
+    "model_selection": {"graph_based"},
+    "report": {"model_selection", "tables"},
+    "tables": {"active", "evaluation", "model_selection"},
+}
 ROOT = "leaven itself"  # leaven/__init__.py: offers what is below the command line
 HEIGHT[ROOT] = HEIGHT["cli"] - 0.5
 ONLY_NUMERICS = sys.stdlib_module_names | {"numpy", "scipy", "leaven"}
@@ -94,6 +102,9 @@ def problems(source: str, path: str) -> list[str]:
             continue
         if HEIGHT.get(other, 99) >= HEIGHT[own]:
             found.append(f"{path}:{line}: {own} imports {other}, which is not below it")
+        private = re.match(r"leaven\.[a-z]\w*\.(\w+\.)*_[a-z]", name.removeprefix("optional:"))
+        if private and other not in STILL_PRIVATE.get(own, ()):
+            found.append(f"{path}:{line}: {name} is private to leaven.{other}; export it there")
         if own == "solvers" and other not in {"exceptions", "_optional", "_threads"}:
             found.append(f"{path}:{line}: leaven.solvers knows nothing of {other}")
     for node in ast.walk(tree):
@@ -131,12 +142,16 @@ def test_imports_point_downward(path: str) -> None:
         ("graph/_a.py", "from sklearn.utils._param_validation import x", "leaven._compat"),
         ("graph/_a.py", "mask = y == -1", "leaven._labels"),
         ("graph/_a.py", "mask = -1 != self.y_train[rows]", "leaven._labels"),
+        ("active/_a.py", "from leaven.graph._weights import Edges", "private to leaven.graph"),
+        ("active/_a.py", "import leaven.solvers._em", "private to leaven.solvers"),
+        ("active/_a.py", "from leaven.base import _rows", "private to leaven.base"),
+        ("base/_a.py", "from leaven.graph._a import x", "which is not below it"),
         ("novel/_a.py", "", "no layer yet"),
     ],
 )
 def test_a_violation_is_found(path: str, source: str, message: str) -> None:
-    (problem,) = problems(source, path)
-    assert message in problem
+    found = problems(source, path)
+    assert any(message in problem for problem in found)
 
 
 def test_what_is_allowed_passes() -> None:

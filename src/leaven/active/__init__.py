@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from leaven.active._batch import as_points, choose_batch
 from leaven.active._committee import QueryByCommittee, kl_to_consensus, vote_entropy
-from leaven.active._density import InformationDensity
+from leaven.active._density import InformationDensity, mean_similarity
 from leaven.active._expected_error import ExpectedErrorReduction
 from leaven.active._learner import ActiveLearner
 from leaven.active._queried_last import QueriedLast, queried_last
@@ -46,10 +47,13 @@ __all__ = [
     "SmallestMargin",
     "StablePredictions",
     "StreamSampler",
+    "as_points",
+    "choose_batch",
     "entropy",
     "kl_to_consensus",
     "least_confidence",
     "margin",
+    "mean_similarity",
     "probabilities",
     "queried_last",
     "simulate",

@@ -19,7 +19,9 @@ DIVERSITIES = ("kmeans", "core-set")
 _CANDIDATES_PER_ROW = 10
 """A diverse batch of ``n`` is chosen among the ``10 n`` best rows (Zhdanov 2019, beta = 10)."""
 
-_MAX_LEVELS = 20
+_MAX_CATEGORIES = 20
+"""Categories per column that have a coordinate of their own; the rare ones share one, so that a
+column of names does not make a thousand."""
 
 
 def top_rows(
@@ -35,7 +37,7 @@ def top_rows(
     scores : ndarray of shape (n_pool,)
     n_rows : int
     rng : RandomState
-        Always asked for one number a row: a larger batch starts with the smaller one.
+        Always asked for one number per row: a larger batch starts with the smaller one.
     best : int, default=None
         Return only the first so many of the evaluated rows beyond ``n_rows``; None is none.
 
@@ -86,6 +88,19 @@ def choose_batch(
     chosen : ndarray of shape (n_rows,)
         The first is the best scorer, or for ``"core-set"`` the candidate farthest from the
         known rows.
+
+    Examples
+    --------
+    The two best scorers are neighbors; a diverse batch takes one of them.
+
+    >>> import numpy as np
+    >>> from leaven.active import choose_batch
+    >>> points = np.array([[0.0], [0.1], [9.0], [5.0]])
+    >>> scores, rng = np.array([0.9, 0.8, 0.7, 0.0]), np.random.RandomState(0)
+    >>> choose_batch(scores, 2, rng)
+    array([0, 1])
+    >>> choose_batch(scores, 2, rng, diversity="core-set", points=points, known=points[3:])
+    array([0, 2])
     """
     if diversity is None or n_rows < 2:
         return top_rows(scores, n_rows, rng)
@@ -172,14 +187,22 @@ def as_points(X: Any) -> Any:
     - Columns of numbers are scaled to variance one; NaN becomes the mean.
     - Other columns of a data frame are one-hot encoded, the 20 most frequent values each.
     - Sparse rows are scaled to length one, as is usual for word counts.
-    - Texts (one string a row) become tf-idf rows.
+    - Texts (one string per row) become tf-idf rows.
 
     What the estimator does inside a pipeline is not known here; this view serves the start
     and diverse batches only.
 
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features), or texts
+
+    Returns
+    -------
+    points : ndarray or sparse array of shape (n_samples, n_coordinates)
+
     Examples
     --------
-    >>> from leaven.active._batch import as_points
+    >>> from leaven.active import as_points
     >>> as_points([[1.0, 5.0], [3.0, 5.0]])
     array([[-1.,  0.],
            [ 1.,  0.]])
@@ -191,7 +214,7 @@ def as_points(X: Any) -> Any:
         parts = [_standardized(numeric.to_numpy(dtype=np.float64, na_value=np.nan))]
         other = X.drop(columns=numeric.columns)
         if other.shape[1]:
-            encoder = OneHotEncoder(max_categories=_MAX_LEVELS, sparse_output=False)
+            encoder = OneHotEncoder(max_categories=_MAX_CATEGORIES, sparse_output=False)
             objects: Any = other.astype(object)  # the stubs of pandas 2 know no fill of None
             parts.append(encoder.fit_transform(objects.where(other.notna(), None)))
         return np.hstack(parts)
@@ -205,7 +228,7 @@ def as_points(X: Any) -> Any:
         try:
             X = X.astype(np.float64)
         except ValueError:
-            encoder = OneHotEncoder(max_categories=_MAX_LEVELS, sparse_output=False)
+            encoder = OneHotEncoder(max_categories=_MAX_CATEGORIES, sparse_output=False)
             return np.asarray(encoder.fit_transform(X.astype(object)))
     return _standardized(X.astype(np.float64))
 

@@ -15,17 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 from leaven._compat import Interval, StrOptions, num_samples, validate_params_of
 from leaven._labels import UNLABELED
 from leaven.active._posterior import SAMPLED, draw_member
-from leaven.active._rows import (
-    check_pool,
-    check_training,
-    labels_of,
-    last_step,
-    learns_from_unlabeled,
-    query_rng,
-    rows_of_last_step,
-)
+from leaven.active._rows import check_pool, check_training, labels_of, query_rng
 from leaven.active._uncertainty import probabilities
-from leaven.self_labeling._meta import clone_seeded, take_rows
+from leaven.base import (
+    final_step,
+    learns_from_unlabeled,
+    rows_of_final_step,
+    seeded_clone,
+    take_rows,
+)
 
 DISAGREEMENTS = ("vote-entropy", "kl")
 
@@ -200,7 +198,7 @@ class QueryByCommittee(BaseEstimator):
         rng = query_rng(self.random_state, X_pool, y)
         if isinstance(self.committee, str) and self.committee == "posterior":
             members = self._posterior(estimator, rng)
-            X_pool = rows_of_last_step(estimator, X_pool)
+            X_pool = rows_of_final_step(estimator, X_pool)
         else:
             members = self._fitted(estimator, X, y, rng)
         if self.disagreement == "vote-entropy":
@@ -208,7 +206,7 @@ class QueryByCommittee(BaseEstimator):
         return kl_to_consensus(_aligned_probabilities(members, X_pool))
 
     def _posterior(self, estimator: Any, rng: np.random.RandomState) -> list[Any]:
-        model = last_step(estimator)
+        model = final_step(estimator)
         if not isinstance(model, SAMPLED):
             raise ValueError(
                 "committee='posterior' draws the parameters of a naive Bayes model, which is one "
@@ -231,7 +229,7 @@ class QueryByCommittee(BaseEstimator):
         members = []
         for given in self.committee:
             rows = slice(None) if learns_from_unlabeled(given) else labeled
-            fitted = clone_seeded(given, rng).fit(
+            fitted = seeded_clone(given, rng).fit(
                 take_rows(X, rows), labels_of(classes, codes[rows])
             )
             members.append(fitted)
@@ -246,7 +244,7 @@ class QueryByCommittee(BaseEstimator):
         rng: np.random.RandomState,
     ) -> Any:
         bag = bootstrap(codes, len(classes), rng)
-        member = clone_seeded(estimator, rng)
+        member = seeded_clone(estimator, rng)
         if not learns_from_unlabeled(estimator):
             return member.fit(take_rows(X, bag), labels_of(classes, codes[bag]))
         seen = np.full_like(codes, UNLABELED)

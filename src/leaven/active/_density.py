@@ -16,14 +16,19 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_array
 
 from leaven._compat import HasMethods, Interval, StrOptions, validate_params_of
-from leaven.active._rows import check_pool, rows_of_last_step
+from leaven.active._rows import check_pool
 from leaven.active._uncertainty import HighestEntropy
+from leaven.base import rows_of_final_step
 
 SIMILARITIES = ("cosine", "gaussian", "euclidean")
 
 
 def mean_similarity(
-    X: Any, similarity: str, *, bandwidth: float | None = None, chunk_size: int = 1024
+    X: Any,
+    similarity: str,
+    *,
+    bandwidth: float | None = None,
+    chunk_size: int = 1024,  # 8 MB of distances per 1,000 rows of X
 ) -> NDArray[np.float64]:
     """Return the mean similarity of each row to all rows, itself included.
 
@@ -38,6 +43,13 @@ def mean_similarity(
     Returns
     -------
     ndarray of shape (n_samples,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.active import mean_similarity
+    >>> mean_similarity(np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 0.0]]), "cosine").round(3)
+    array([0.667, 0.333, 0.667])
     """
     n = X.shape[0]
     if similarity == "cosine":
@@ -179,7 +191,7 @@ class InformationDensity(BaseEstimator):
             return informative
         try:
             rows = check_array(
-                rows_of_last_step(estimator, X_pool),
+                rows_of_final_step(estimator, X_pool),
                 accept_sparse="csr",
                 dtype=[np.float64, np.float32],
             )

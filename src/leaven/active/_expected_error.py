@@ -21,14 +21,13 @@ from leaven.active._rows import (
     check_pool,
     check_training,
     labels_of,
-    learns_from_unlabeled,
     locate,
     query_rng,
     require_same_kind,
 )
 from leaven.active._uncertainty import entropy, least_confidence, probabilities
+from leaven.base import learns_from_unlabeled, take_rows
 from leaven.exceptions import UnreachedWarning
-from leaven.self_labeling._meta import take_rows
 
 LOSSES = {"zero-one": least_confidence, "log": entropy}
 

@@ -28,8 +28,8 @@ from leaven.active._start import start_rows
 from leaven.active._state import LabelState, as_python, positions_of, rows_and_names
 from leaven.active._stopping import BudgetSpent, Progress
 from leaven.active._uncertainty import SmallestMargin, probabilities
+from leaven.base import seeded_clone, take_rows
 from leaven.exceptions import NotFittedError
-from leaven.self_labeling._meta import clone_seeded, take_rows
 
 LOGGER = logging.getLogger("leaven")
 
@@ -217,7 +217,7 @@ class ActiveLearner(SavingMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstima
             self.n_features_in_ = int(X.shape[1])
             check_feature_names(self, X, reset=True)
         self._points: Any = None
-        template = clone_seeded(self.estimator, np.random.RandomState([seed, 1]))
+        template = seeded_clone(self.estimator, np.random.RandomState([seed, 1]))
         self._model = PoolModel(template, sees_pool=self.sees_pool)
         self._fitted_step: int | None = None
         n_samples = num_samples(X)
@@ -271,7 +271,7 @@ class ActiveLearner(SavingMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstima
     ) -> NDArray[np.intp]:
         strategy = self._strategy()
         if hasattr(strategy, "get_params"):
-            strategy = clone_seeded(strategy, rng)
+            strategy = seeded_clone(strategy, rng)
         X_train, y_train = self._model.training_set(self._X, *self._state.coded())
         scores = np.asarray(strategy.scores(model, take_rows(self._X, pool), X_train, y_train))
         if scores.shape != pool.shape:

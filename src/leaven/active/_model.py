@@ -7,14 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
 
 from leaven._labels import UNLABELED, mask_labels
-from leaven.active._rows import last_step, learns_from_unlabeled
-from leaven.self_labeling._meta import take_rows
-
-# scikit-learn's semi-supervised classifiers know one mark of an unlabeled row, the integer.
-_MARKED_BY_INTEGERS = (LabelPropagation, LabelSpreading, SelfTrainingClassifier)
+from leaven.base import learns_from_unlabeled, needs_integer_labels, take_rows
 
 
 class PoolModel:
@@ -26,7 +21,7 @@ class PoolModel:
         Never fitted itself.
     sees_pool : bool or "auto", default="auto"
         Whether ``fit`` of the estimator is given the unlabeled rows too; ``"auto"`` asks
-        :func:`leaven.active._rows.learns_from_unlabeled`.
+        :func:`leaven.base.learns_from_unlabeled`.
 
     Examples
     --------
@@ -81,5 +76,5 @@ class PoolModel:
         return predicted.astype(self.classes.dtype, copy=False)
 
     def _is_encoded(self, classes: NDArray[Any]) -> bool:
-        marked = isinstance(last_step(self.estimator), _MARKED_BY_INTEGERS)
-        return self.sees_pool and marked and classes.dtype.kind not in "iu"
+        by_number = self.sees_pool and classes.dtype.kind not in "iu"
+        return by_number and needs_integer_labels(self.estimator)

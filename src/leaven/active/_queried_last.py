@@ -19,7 +19,7 @@ from leaven._labels import encode_labels
 from leaven.active._simulate import Simulation, doubling_sizes, simulate
 from leaven.active._state import rows_and_names
 from leaven.active._uncertainty import SmallestMargin
-from leaven.self_labeling._meta import take_rows
+from leaven.base import take_rows
 
 
 @dataclass(frozen=True, eq=False)

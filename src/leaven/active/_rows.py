@@ -10,17 +10,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.pipeline import Pipeline
-from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
 from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import check_consistent_length
 
-from leaven._base import TransductionMixin
 from leaven._compat import num_samples
 from leaven._labels import UNLABELED, encode_labels, mask_labels
-from leaven.self_labeling._meta import take_rows
-
-_SEMI_SUPERVISED = (TransductionMixin, LabelPropagation, LabelSpreading, SelfTrainingClassifier)
+from leaven.base import take_rows
 
 
 def as_rows(X: Any) -> Any:
@@ -81,29 +76,6 @@ def labels_of(classes: NDArray[Any], codes: NDArray[np.intp]) -> NDArray[Any]:
     return mask_labels(labels, hidden) if hidden.any() else labels
 
 
-def last_step(estimator: Any) -> Any:
-    """Return the classifier at the end of a pipeline, or the estimator itself."""
-    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-
-
-def rows_of_last_step(estimator: Any, X: Any) -> Any:
-    """Return the rows as the last step of a fitted pipeline sees them."""
-    if isinstance(estimator, Pipeline) and len(estimator.steps) > 1:
-        return estimator[:-1].transform(X)
-    return X
-
-
-def learns_from_unlabeled(estimator: Any) -> bool:
-    """Whether unlabeled rows belong into ``fit``: true of the semi-supervised classifiers.
-
-    A classifier from elsewhere is known by the ``transduction_`` that its ``fit`` leaves.
-    """
-    last = last_step(estimator)
-    if hasattr(last, "cv") and hasattr(last, "scoring"):  # a search over parameters
-        last = last_step(last.estimator)
-    return isinstance(last, _SEMI_SUPERVISED) or hasattr(last, "transduction_")
-
-
 def add_row(X: Any, row: Any) -> Any:
     """Put one row (a slice of one row of the same kind) below the rows of ``X``."""
     if sparse.issparse(X):
@@ -137,7 +109,7 @@ def locate(X: Any, codes: NDArray[np.intp], X_pool: Any) -> NDArray[np.intp] | N
 
 
 def row_keys(X: Any) -> list[bytes]:
-    """Return one key a row, equal where the rows are."""
+    """Return one key per row, equal where the rows are."""
     if isinstance(X, pd.DataFrame):
         hashed = pd.util.hash_pandas_object(X, index=False).to_numpy()
         return [key.tobytes() for key in hashed]

@@ -16,7 +16,7 @@ from leaven._labels import UNLABELED, encode_labels
 from leaven.active._batch import top_rows
 from leaven.active._model import PoolModel
 from leaven.active._state import rows_and_names
-from leaven.self_labeling._meta import clone_seeded, take_rows
+from leaven.base import seeded_clone, take_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,7 @@ def simulate(
     schedule = _check_sizes(sizes, num_samples(X))
     start = _check_start(labeled, num_samples(X), schedule[0])
     rng = check_random_state(random_state)
-    trial = _Trial(clone_seeded(estimator, rng), X, classes, codes, strategy, rng)
+    trial = _Trial(seeded_clone(estimator, rng), X, classes, codes, strategy, rng)
     passive = rng.permutation(num_samples(X)) if strategy is None else None
     order = list(start)
     errors = []
@@ -191,7 +191,7 @@ class _Trial:
         self._fit(known)
         strategy = self.strategy
         if hasattr(strategy, "get_params"):
-            strategy = clone_seeded(strategy, self.rng)
+            strategy = seeded_clone(strategy, self.rng)
         training = self.model.training_set(self.X, *self._seen(known))
         scores = strategy.scores(self.model.fitted, take_rows(self.X, pool), *training)
         return pool[top_rows(scores, n_rows, self.rng)]

@@ -18,8 +18,8 @@ from leaven._labels import UNLABELED, encode_labels, labeled_mask
 from leaven.active._model import PoolModel
 from leaven.active._state import as_python, rows_and_names
 from leaven.active._uncertainty import LeastConfident
+from leaven.base import seeded_clone, take_rows
 from leaven.exceptions import NotFittedError
-from leaven.self_labeling._meta import clone_seeded, take_rows
 
 
 def adapt_threshold(threshold: float, *, asked: bool, step: float) -> float:
@@ -169,7 +169,7 @@ class StreamSampler(MetaEstimatorMixin, BaseEstimator):
                 f"nothing could be asked. Use a window of at least {int(np.ceil(1 / self.budget))}."
             )
         self._rng = check_random_state(self.random_state)
-        self._model = PoolModel(clone_seeded(self.estimator, self._rng))
+        self._model = PoolModel(seeded_clone(self.estimator, self._rng))
         self._sees_pool = self._model.sees_pool
         self._learns_online = hasattr(self.estimator, "partial_fit") and not self._sees_pool
         self._kept: deque[tuple[Any, Any]] = deque(maxlen=self.keep)

@@ -18,7 +18,7 @@ from leaven._compat import HasMethods, Interval, StrOptions, validate_params_of
 from leaven._labels import encode_labels, labeled_mask, mask_labels
 from leaven.active._model import PoolModel
 from leaven.active._uncertainty import margin, probabilities
-from leaven.self_labeling._meta import clone_seeded
+from leaven.base import seeded_clone
 
 Predict = Callable[[NDArray[Any]], NDArray[Any]]
 
@@ -218,7 +218,7 @@ class QuerySynthesizer(MetaEstimatorMixin, BaseEstimator):
         check_consistent_length(rows, y)
         encode_labels(y, min_classes=2)
         self._rng = check_random_state(self.random_state)
-        self._model = PoolModel(clone_seeded(self.estimator, self._rng))
+        self._model = PoolModel(seeded_clone(self.estimator, self._rng))
         self.box_ = np.vstack([rows.min(axis=0), rows.max(axis=0)])
         self.X_, self.y_ = rows, mask_labels(y, np.zeros(len(rows), dtype=bool))
         self._fit_estimator()

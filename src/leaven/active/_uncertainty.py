@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import entr, expit, softmax
+from scipy.special import entr
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from leaven._compat import num_samples
 from leaven.active._rows import check_pool
+from leaven.base import class_probabilities
 
 
 def least_confidence(P: ArrayLike) -> NDArray[np.float64]:
@@ -112,11 +112,7 @@ def probabilities(estimator: Any, X: Any) -> NDArray[np.float64]:
            [0.17, 0.83]])
     """
     check_is_fitted(estimator)
-    if hasattr(estimator, "predict_proba"):
-        P = np.asarray(estimator.predict_proba(X), dtype=np.float64)
-    elif hasattr(estimator, "decision_function"):
-        P = _from_decisions(estimator, np.asarray(estimator.decision_function(X), dtype=np.float64))
-    else:
+    if not (hasattr(estimator, "predict_proba") or hasattr(estimator, "decision_function")):
         raise TypeError(
             f"{type(estimator).__name__} has neither predict_proba nor decision_function, so "
             "nothing tells how certain it is. Wrap it in "
@@ -124,38 +120,16 @@ def probabilities(estimator: Any, X: Any) -> NDArray[np.float64]:
             "QueryByCommittee(disagreement='vote-entropy') or RandomSampling, which need "
             "predictions at most."
         )
-    if P.ndim != 2 or len(P) != num_samples(X):
-        raise ValueError(
-            f"{type(estimator).__name__}.predict_proba gave an array of shape {P.shape} for "
-            f"{num_samples(X)} rows; expected one row each and one column a class."
-        )
-    if np.isnan(P).any():
-        raise ValueError(
-            f"{type(estimator).__name__} gave NaN as the class probabilities of "
-            f"{int(np.isnan(P).any(axis=1).sum())} of {len(P)} rows."
-        )
-    return P
-
-
-def _from_decisions(estimator: Any, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    if scores.ndim == 1:
-        positive = expit(scores)
-        # 1 - positive would round to 0 long before expit(-score) does.
-        return np.column_stack([expit(-scores), positive])
-    n_classes = len(estimator.classes_)
-    if scores.shape[1] != n_classes:
-        raise ValueError(
-            f"{type(estimator).__name__}.decision_function gave {scores.shape[1]} columns for "
-            f"{n_classes} classes. Use decision_function_shape='ovr'."
-        )
-    return np.asarray(softmax(scores, axis=1))
+    P = class_probabilities(estimator, X, sources=("predict_proba", "decision_function"))
+    return np.asarray(P, dtype=np.float64)
 
 
 def _distributions(P: ArrayLike) -> NDArray[np.float64]:
     P = np.asarray(P, dtype=np.float64)
     if P.ndim != 2 or P.shape[1] == 0:
         raise ValueError(
-            f"P must hold one row a sample and one column a class, got an array of shape {P.shape}."
+            "P must hold one row per sample and one column per class, got an array of shape "
+            f"{P.shape}."
         )
     return P
 

@@ -27,7 +27,7 @@ def class_probabilities(
     *,
     classes: Any = None,
     sources: Sequence[str] = SOURCES,
-) -> NDArray[np.float64]:
+) -> NDArray[Any]:
     """Class probabilities of rows, by the best method that a fitted classifier has.
 
     ``predict_proba`` as it is; otherwise ``decision_function`` through the logistic function
@@ -47,7 +47,7 @@ def class_probabilities(
     Returns
     -------
     P : ndarray of shape (n_samples, n_classes)
-        Finite, not negative, each row sums to one.
+        Finite, not negative, each row sums to one; float32 if the estimator gives float32.
 
     Examples
     --------
@@ -69,7 +69,12 @@ def class_probabilities(
             "gives a classifier probabilities."
         )
     found = np.asarray(getattr(estimator, source)(X))
-    own = np.asarray(estimator.classes_)
+    own = np.asarray(getattr(estimator, "classes_", classes))
+    if own.ndim == 0:
+        raise TypeError(
+            f"{type(estimator).__name__} has no classes_, so nothing tells the order of its "
+            "columns. Pass classes."
+        )
     if source == "decision_function":
         found = _from_decisions(estimator, found.astype(np.float64), len(own))
     elif source == "predict":
@@ -85,7 +90,7 @@ def training_probabilities(
     *,
     classes: Any = None,
     sources: Sequence[str] = SOURCES,
-) -> NDArray[np.float64]:
+) -> NDArray[Any]:
     """Class probabilities of rows that took part in the fit.
 
     A semi-supervised estimator has an answer for its training rows already, in
@@ -161,9 +166,7 @@ def normalize_rows(scores: NDArray[Any]) -> NDArray[Any]:
     return np.where(empty, 1.0 / scores.shape[1], scores / np.where(empty, 1.0, total))
 
 
-def _from_decisions(
-    estimator: Any, scores: NDArray[np.float64], n_classes: int
-) -> NDArray[np.float64]:
+def _from_decisions(estimator: Any, scores: NDArray[Any], n_classes: int) -> NDArray[Any]:
     if scores.ndim == 1:
         # 1 - expit(score) would round to 0 long before expit(-score) does.
         return np.column_stack([expit(-scores), expit(scores)])
@@ -175,16 +178,17 @@ def _from_decisions(
     return np.asarray(softmax(scores, axis=1), dtype=np.float64)
 
 
-def _indicator(classes: NDArray[Any], predicted: NDArray[Any]) -> NDArray[np.float64]:
+def _indicator(classes: NDArray[Any], predicted: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(predicted[:, None] == classes[None, :], dtype=np.float64)
 
 
 def _checked(
     estimator: Any, source: str, found: NDArray[Any], n_samples: int, n_classes: int
-) -> NDArray[np.float64]:
+) -> NDArray[Any]:
     """Refuse what is no distribution; scale rows that were not meant to sum to one."""
     name = f"{type(estimator).__name__}.{source}"
-    P = np.asarray(found, dtype=np.float64)
+    # float32 stays: with many classes the probabilities are the largest array there is.
+    P = found if found.dtype.kind == "f" else found.astype(np.float64)
     if P.shape != (n_samples, n_classes):
         raise ValueError(
             f"{name} gave an array of shape {P.shape} for {n_samples} rows and {n_classes} "
@@ -201,9 +205,7 @@ def _checked(
     return normalize_rows(P) if off.any() else P
 
 
-def _in_order(
-    estimator: Any, P: NDArray[np.float64], own: NDArray[Any], classes: Any
-) -> NDArray[np.float64]:
+def _in_order(estimator: Any, P: NDArray[Any], own: NDArray[Any], classes: Any) -> NDArray[Any]:
     names, wanted = own.tolist(), np.asarray(classes).tolist()
     if names == wanted:
         return P
@@ -214,6 +216,6 @@ def _in_order(
             f"{type(estimator).__name__} knows the class {strange[0]!r}, which is not among the "
             f"classes {wanted}."
         )
-    ordered = np.zeros((len(P), len(wanted)))
+    ordered = np.zeros((len(P), len(wanted)), dtype=P.dtype)
     ordered[:, [places[name] for name in names]] = P
     return ordered

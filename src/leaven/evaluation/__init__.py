@@ -10,12 +10,13 @@ from leaven.evaluation._protocol import (
     FoldProtocol,
     Split,
     get_protocol,
+    random_order,
 )
 from leaven.evaluation._schedule import aulc, label_schedule
 from leaven.evaluation._scores import class_scores
 from leaven.evaluation._store import read_store
 from leaven.evaluation._study import compare
-from leaven.evaluation._tables import SummaryTable, summary_table
+from leaven.evaluation._tables import SummaryTable, escape_markdown, summary_table
 from leaven.evaluation._trial import Active, Tuned
 from leaven.evaluation._trial_scores import trial_scores
 from leaven.evaluation._wilcoxon import wilcoxon_table
@@ -43,11 +44,13 @@ __all__ = [
     "aulc",
     "class_scores",
     "compare",
+    "escape_markdown",
     "friedman_test",
     "get_protocol",
     "label_schedule",
     "learning_curve",
     "nemenyi_test",
+    "random_order",
     "read_store",
     "summary_table",
     "trial_scores",

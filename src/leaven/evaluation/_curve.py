@@ -10,7 +10,7 @@ from joblib import delayed
 from sklearn.utils import check_random_state
 
 from leaven._progress import progress_bar
-from leaven.active._random import RandomSampling
+from leaven.active import RandomSampling
 from leaven.evaluation._curve_bayes import BayesPlan, bayes_plan
 from leaven.evaluation._protocol import CurveProtocol, Split, derived_seed, is_continuous
 from leaven.evaluation._tasks import run_unordered

@@ -258,9 +258,17 @@ def summary_table(
 def escape_markdown(text: str) -> str:
     r"""Make ``text`` stand for itself in a cell of a Markdown table.
 
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    str
+
     Examples
     --------
-    >>> from leaven.evaluation._tables import escape_markdown
+    >>> from leaven.evaluation import escape_markdown
     >>> print(escape_markdown("a|b *c*"))
     a\|b \*c\*
     """

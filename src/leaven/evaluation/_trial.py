@@ -16,11 +16,16 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
 from leaven._labels import UNLABELED, encode_labels, mask_labels
-from leaven.active._rows import last_step, learns_from_unlabeled
-from leaven.active._simulate import simulate
+from leaven.active import simulate
+from leaven.base import (
+    final_step,
+    learns_from_unlabeled,
+    needs_integer_labels,
+    seeded_clone,
+    take_rows,
+)
 from leaven.evaluation._curve_bayes import BayesPlan
 from leaven.evaluation._protocol import Split
-from leaven.self_labeling._meta import clone_seeded, take_rows
 
 
 @dataclass(frozen=True)
@@ -103,10 +108,6 @@ def as_data(X: Any, y: Any, *, needed_by: str) -> Data:
     return Data(X, classes[codes], classes, codes)
 
 
-def _is_from_sklearn(estimator: Any) -> bool:
-    return type(last_step(estimator)).__module__.startswith("sklearn.semi_supervised")
-
-
 def asked(active: Active, data: Data, split: Split, seed: int) -> Split:
     """The split with its training rows in the order in which the strategy asks for them."""
     if len(split.sizes) < 2:
@@ -129,7 +130,7 @@ def asked(active: Active, data: Data, split: Split, seed: int) -> Split:
 
 def tell_classes(estimator: Any, classes: NDArray[Any]) -> Any:
     """Set the parameter ``classes`` of the estimator, or of the last step of a pipeline."""
-    last = last_step(estimator)
+    last = final_step(estimator)
     if "classes" not in last.get_params(deep=False):
         raise ValueError(
             f"known_classes=True, but {type(last).__name__} has no parameter 'classes' that would "
@@ -174,11 +175,11 @@ def predictions(
         estimator = estimator.estimator
     if semi_supervised is None:
         semi_supervised = learns_from_unlabeled(estimator)
-    model = clone_seeded(estimator, np.random.RandomState(seed))
+    model = seeded_clone(estimator, np.random.RandomState(seed))
     if known_classes:
         tell_classes(model, data.classes)
     # scikit-learn's own semi-supervised classifiers know no mark but -1.
-    y = data.codes if _is_from_sklearn(estimator) else data.y
+    y = data.codes if needs_integer_labels(estimator) else data.y
     X_train, y_train = take_rows(data.X, split.order), y[split.order]
     train_codes = data.codes[split.order]
     X_test = take_rows(data.X, split.test) if len(split.test) else None
@@ -240,7 +241,7 @@ def _test_codes(
     names = None
     if X_test is None:
         X_test = take_rows(data.X, split.order[size:])
-        transduction = getattr(last_step(fitted), "transduction_", None)
+        transduction = getattr(final_step(fitted), "transduction_", None)
         if transduction is not None and len(transduction) == len(split.order):
             names = transduction[size:]
             # scikit-learn's self-training leaves rows without an answer.

@@ -13,8 +13,10 @@ from leaven.plotting._learning_curves import plot_learning_curves
 from leaven.plotting._probabilities import plot_probability_histogram
 from leaven.plotting._regions import plot_decision_regions
 from leaven.plotting._scales import plot_length_scales
+from leaven.plotting._svg import as_svg
 
 __all__ = [
+    "as_svg",
     "plot_class_proportions",
     "plot_critical_difference",
     "plot_decision_regions",

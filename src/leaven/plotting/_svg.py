@@ -1,4 +1,4 @@
-"""Figures as text, for pages that hold their pictures themselves."""
+"""Figures as text, for pages that hold their figures themselves."""
 
 from __future__ import annotations
 
@@ -15,10 +15,19 @@ def as_svg(axes: Any) -> str:
 
     The same figure gives the same text: there is no date in it and no random id.
 
+    Parameters
+    ----------
+    axes : Axes, or array of Axes
+        As the functions of :mod:`leaven.plotting` return them.
+
+    Returns
+    -------
+    str
+
     Examples
     --------
     >>> import matplotlib.pyplot as plt
-    >>> from leaven.plotting._svg import as_svg
+    >>> from leaven.plotting import as_svg
     >>> as_svg(plt.subplots()[1])[:4]
     '<svg'
     """

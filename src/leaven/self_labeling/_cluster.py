@@ -14,11 +14,10 @@ from sklearn.metrics import pairwise_distances, pairwise_distances_argmin
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from leaven._base import TransductionMixin
 from leaven._compat import HasMethods, StrOptions
 from leaven._labels import UNLABELED, one_hot
+from leaven.base import TransductionMixin, seeded_clone
 from leaven.exceptions import ConvergenceWarning
-from leaven.self_labeling._meta import clone_seeded
 
 _MOST_CLUSTERS = 100
 
@@ -305,7 +304,7 @@ class ClusterThenLabel(TransductionMixin, BaseEstimator):
         return np.asarray(self.clusterer_.labels_, dtype=np.intp)
 
     def _fit_clusterer(self, X: Any, rng: np.random.RandomState) -> NDArray[np.intp]:
-        clusterer = self.clusterer_ = clone_seeded(self.clusterer, rng)
+        clusterer = self.clusterer_ = seeded_clone(self.clusterer, rng)
         if hasattr(clusterer, "fit_predict"):
             found = clusterer.fit_predict(X)
         elif hasattr(clusterer, "predict"):

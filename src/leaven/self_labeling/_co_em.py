@@ -13,16 +13,15 @@ from sklearn.utils import check_random_state
 
 from leaven._compat import Interval
 from leaven._labels import UNLABELED, one_hot
+from leaven.base import seeded_clone, take_rows
 from leaven.exceptions import ConvergenceWarning
 from leaven.self_labeling._meta import (
     MetaClassifierMixin,
     class_probabilities,
-    clone_seeded,
     fit_classifier,
     predict_in_blocks,
     require_predict_proba,
     require_sample_weight,
-    take_rows,
 )
 from leaven.self_labeling._views import (
     fit_views,
@@ -187,7 +186,7 @@ class CoEMClassifier(MetaClassifierMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         self.views_ = fit_views(self.views, X, names, rng)
         parts = [take_view(X, view) for view in self.views_]
-        self.estimators_ = [clone_seeded(each, rng) for each in pair]
+        self.estimators_ = [seeded_clone(each, rng) for each in pair]
         unlabeled = np.flatnonzero(codes == UNLABELED)
         # Rows without a label are all zero here, so the first fit sees the labeled rows only.
         teacher = one_hot(codes, len(self.classes_))

@@ -14,12 +14,12 @@ from sklearn.utils import check_random_state
 
 from leaven._compat import Interval, StrOptions
 from leaven._labels import UNLABELED
+from leaven.base import seeded_clone
 from leaven.self_labeling._meta import (
     HISTORY_COLUMNS,
     MetaClassifierMixin,
     RowStore,
     class_probabilities,
-    clone_seeded,
     fit_classifier,
     history_frame,
     predict_in_blocks,
@@ -175,7 +175,7 @@ class CoTrainingClassifier(MetaClassifierMixin, BaseEstimator):
         self.views_ = fit_views(self.views, X, names, rng)
         parts = [take_view(X, view) for view in self.views_]
         stores = [RowStore(part) for part in parts]
-        self.estimators_ = [clone_seeded(each, rng) for each in pair]
+        self.estimators_ = [seeded_clone(each, rng) for each in pair]
         quotas = self._quotas(codes)
         labels = [codes.copy(), codes.copy()]
         self.labeled_iter_ = np.where(codes == UNLABELED, -1, 0)

@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from leaven._base import TransductionMixin
+from leaven import base
 from leaven._compat import validate_params_of
 from leaven._progress import progress_bar
 
@@ -28,7 +28,7 @@ _BLOCK_BYTES = 2**22
 HISTORY_COLUMNS = ("iteration", "row", "label", "confidence")
 
 
-class MetaClassifierMixin(TransductionMixin, MetaEstimatorMixin):
+class MetaClassifierMixin(base.TransductionMixin, MetaEstimatorMixin):
     """A classifier around another one: checks ``X`` and hands data frames through.
 
     A data frame is not turned into an array, so that the wrapped estimator sees the column
@@ -117,7 +117,7 @@ class RowStore:
         """Return the ``rows`` of ``X``, in this order."""
         X = self.X
         if not isinstance(X, np.ndarray):
-            return take_rows(X, rows)
+            return base.take_rows(X, rows)
         capacity = 0 if self._buffer is None else len(self._buffer)
         if capacity < len(rows):
             self._buffer = None  # released before the larger one is allocated
@@ -129,11 +129,6 @@ class RowStore:
         return np.take(X, rows, axis=0, out=self._buffer[: len(rows)], mode="clip")
 
 
-def take_rows(X: Any, rows: Any) -> Any:
-    """Return a copy of some rows of an array, a sparse matrix or a data frame."""
-    return X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows]
-
-
 def predict_in_blocks(
     predict: Callable[[Any], NDArray[Any]], X: Any, rows: NDArray[np.intp]
 ) -> NDArray[Any]:
@@ -143,19 +138,19 @@ def predict_in_blocks(
     else:
         row_bytes = X.shape[1] * (X.dtype.itemsize if isinstance(X, np.ndarray) else 8)
     size = max(256, _BLOCK_BYTES // max(row_bytes, 1))
-    parts = [predict(take_rows(X, rows[i : i + size])) for i in range(0, len(rows), size)]
-    return np.concatenate(parts) if parts else predict(take_rows(X, np.arange(1)))[:0]
+    parts = [predict(base.take_rows(X, rows[i : i + size])) for i in range(0, len(rows), size)]
+    return np.concatenate(parts) if parts else predict(base.take_rows(X, np.arange(1)))[:0]
 
 
 def class_probabilities(estimator: Any, classes: NDArray[Any], X: Any) -> NDArray[Any]:
     """Return P(c|x) with a column for each of ``classes``, all of which ``estimator`` has seen.
 
-    An estimator without ``predict_proba`` gives probability one to the class it predicts.
+    An estimator without ``predict_proba`` gives probability one to the class it predicts: the
+    rounds compare confidences, and those of an uncalibrated decision function mean nothing.
     """
-    if not hasattr(estimator, "predict_proba"):
-        codes = np.searchsorted(classes, estimator.predict(X))
-        return np.eye(len(classes))[codes]
-    return np.asarray(estimator.predict_proba(X))
+    return base.class_probabilities(
+        estimator, X, classes=classes, sources=("predict_proba", "predict")
+    )
 
 
 def require_predict_proba(caller: Any, estimator: Any, instead: str) -> None:
@@ -180,23 +175,12 @@ def fit_classifier(
 
 def require_sample_weight(caller: Any, estimator: Any, instead: str) -> None:
     """Refuse an estimator whose ``fit`` takes no weights, and say what works ``instead``."""
-    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    last = base.final_step(estimator)
     if not has_fit_parameter(last, "sample_weight"):
         raise ValueError(
             f"{type(caller).__name__} passes weights to the estimator, but the fit of "
             f"{type(last).__name__} takes no sample_weight. {instead}"
         )
-
-
-def clone_seeded(estimator: Any, rng: np.random.RandomState) -> Any:
-    """Clone ``estimator``, and seed every ``random_state`` in it that is None."""
-    copy = clone(estimator)
-    free = {
-        name: int(rng.randint(np.iinfo(np.int32).max))
-        for name, value in sorted(copy.get_params(deep=True).items())
-        if value is None and name.rpartition("__")[2] == "random_state"
-    }
-    return copy.set_params(**free) if free else copy
 
 
 def history_frame(

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from leaven._compat import HasMethods, Interval, StrOptions
 from leaven._labels import UNLABELED
+from leaven.base import seeded_clone
 from leaven.self_labeling._cut_edges import (
     cut_edge_tail,
     distances,
@@ -25,7 +26,6 @@ from leaven.self_labeling._meta import (
     MetaClassifierMixin,
     RowStore,
     class_probabilities,
-    clone_seeded,
     fit_classifier,
     history_frame,
     predict_in_blocks,
@@ -202,7 +202,7 @@ class SetredClassifier(MetaClassifierMixin, BaseEstimator):
         labels = codes.copy()
         self.labeled_iter_ = np.where(codes == UNLABELED, -1, 0)
         distributions = np.zeros((len(codes), n_classes))
-        self.estimator_ = clone_seeded(self.estimator, rng)
+        self.estimator_ = seeded_clone(self.estimator, rng)
         store = RowStore(X)
         gaps = None
         if self.confidence == "distance":

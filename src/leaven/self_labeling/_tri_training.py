@@ -12,13 +12,12 @@ from sklearn.utils import check_random_state
 
 from leaven._compat import HasMethods, Interval
 from leaven._labels import UNLABELED, one_hot
+from leaven.base import seeded_clone, take_rows
 from leaven.self_labeling._meta import (
     MetaClassifierMixin,
     class_probabilities,
-    clone_seeded,
     fit_classifier,
     predict_in_blocks,
-    take_rows,
 )
 
 
@@ -217,7 +216,7 @@ class TriTrainingClassifier(MetaClassifierMixin, BaseEstimator):
         rng = check_random_state(self.random_state)
         labeled = np.flatnonzero(codes != UNLABELED)
         unlabeled = np.flatnonzero(codes == UNLABELED)
-        self.estimators_ = [clone_seeded(self.estimator, rng) for _ in range(3)]
+        self.estimators_ = [seeded_clone(self.estimator, rng) for _ in range(3)]
         for estimator in self.estimators_:
             rows = labeled[bootstrap_rows(codes[labeled], len(self.classes_), rng)]
             fit_classifier(estimator, take_rows(X, rows), self.classes_[codes[rows]])

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from leaven._base import normalize_rows
+from leaven.base import normalize_rows
 from leaven.exceptions import LeavenWarning
 
 
