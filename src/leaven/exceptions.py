@@ -6,6 +6,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 __all__ = [
     "ConvergenceWarning",
+    "FailedTrialsWarning",
     "LeavenWarning",
     "MemoryBoundError",
     "MissingExtraError",
@@ -16,6 +17,10 @@ __all__ = [
 
 class LeavenWarning(UserWarning):
     """Base class of the warnings that are leaven's own."""
+
+
+class FailedTrialsWarning(LeavenWarning):
+    """Some trials of a comparison raised an error and have no scores."""
 
 
 class UnreachedWarning(LeavenWarning):

@@ -146,7 +146,7 @@ def test_errors():
     for measure in (least_confidence, margin, entropy):
         with pytest.raises(ValueError, match=r"array of shape \(2,\)"):
             measure([0.5, 0.5])
-    with pytest.raises(ValueError, match="gave NaN or infinity .* of 1 of 2 rows"):
+    with pytest.raises(ValueError, match=r"gave NaN or infinity .* of 1 of 2 rows"):
         probabilities(Given().fit(ROWS, [0, 1, 1]), [[np.nan, 1.0], [0.5, 0.5]])
 
 

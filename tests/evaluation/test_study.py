@@ -8,7 +8,7 @@ import sys
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -33,6 +33,7 @@ from leaven.evaluation import (
     learning_curve,
     read_store,
 )
+from leaven.exceptions import FailedTrialsWarning
 from leaven.graph import KNNGraph
 from leaven.graph_based import HarmonicClassifier
 
@@ -173,7 +174,9 @@ def test_a_failure_is_recorded_and_tried_again_when_told(tmp_path: Path) -> None
     run: Any = lambda **options: compare(  # noqa: E731
         models, {"iris": IRIS}, protocol=SMALL, store=path, **options
     )
-    first = run()
+    told = r"3 of 6 trials failed \(3 of 'bad'\) .*'bad' on 'iris': RuntimeError: the moon is full"
+    with pytest.warns(FailedTrialsWarning, match=told):
+        first = run()
     bad = first[first["method"] == "bad"]
     assert bad["status"].tolist() == ["failed"] * 3
     assert bad["n_labeled"].isna().all()
@@ -184,7 +187,8 @@ def test_a_failure_is_recorded_and_tried_again_when_told(tmp_path: Path) -> None
     assert "in fit" in message
     assert (first[first["method"] == "NB"]["status"] == "ok").all()
     cure.touch()
-    assert run().equals(first)
+    with pytest.warns(FailedTrialsWarning, match="3 of 6 trials failed"):
+        assert run().equals(first)
     healed = run(retry_failed=True)
     assert (healed["status"] == "ok").all()
     assert len(healed) == 18
@@ -342,3 +346,33 @@ def test_bad_arguments(change: dict[str, Any], kind: type[Exception], message: s
     }
     with pytest.raises(kind, match=message):
         compare(**arguments)
+
+
+class Quiet(ClassifierMixin, BaseEstimator):
+    """Semi-supervised, declares nothing, and notes how many rows each fit had."""
+
+    seen: ClassVar[list[int]] = []
+
+    def fit(self, X: Any, y: Any) -> Quiet:
+        labels = np.asarray(y)
+        known = labels != -1
+        self.seen.append(len(labels))
+        self.classes_ = np.unique(labels[known])
+        self.transduction_ = labels
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return np.full(len(X), self.classes_[0])
+
+
+def test_own_semi_supervised_estimators_see_all_rows() -> None:
+    # They saw the labeled rows only, unless named in semi_supervised.
+    Quiet.seen.clear()
+    compare({"quiet": Quiet()}, {"iris": IRIS}, protocol=SMALL, n_trials=1)
+    n_train = max(Quiet.seen)
+    assert Quiet.seen.count(n_train) == 3, "one fit with all rows at each size"
+    assert len(Quiet.seen) == 4, "and the one that told"
+    Quiet.seen.clear()
+    options = {"protocol": SMALL, "n_trials": 1, "semi_supervised": {"quiet": False}}
+    compare({"quiet": Quiet()}, {"iris": IRIS}, **options)
+    assert max(Quiet.seen) < n_train

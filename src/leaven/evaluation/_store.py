@@ -1,20 +1,34 @@
-"""Results in a SQLite file, one transaction a trial."""
+"""Results in a SQLite file, one transaction per trial."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+from urllib.parse import quote
 
 import pandas as pd
 
-FORMAT = "1"
+from leaven.exceptions import LeavenWarning
+
+FORMAT = "2"
+"""Number of the file format; 2 has a checksum per trial."""
+
+_APPLICATION = 0x6C76656E
+"""The "application id" of SQLite files of leaven, "lven": tells them from those of others."""
+
+_BUSY_SECONDS = 60.0
+"""How long to wait for another process that writes to the same file."""
+
 SCORES = ("error", "accuracy", "f1", "precision", "recall", "seconds")
 COLUMNS = ("dataset", "method", "trial", "n_labeled", *SCORES, "status", "message")
 OK, FAILED = "ok", "failed"
@@ -23,6 +37,7 @@ _TABLES = f"""
 CREATE TABLE IF NOT EXISTS settings (kind TEXT, name TEXT, value TEXT, PRIMARY KEY (kind, name));
 CREATE TABLE IF NOT EXISTS trials (
     dataset TEXT, method TEXT, trial INTEGER, status TEXT, message TEXT, version TEXT,
+    checksum TEXT,
     PRIMARY KEY (dataset, method, trial));
 CREATE TABLE IF NOT EXISTS scores (
     dataset TEXT, method TEXT, trial INTEGER, n_labeled INTEGER,
@@ -53,28 +68,106 @@ class TrialResult:
 class Store:
     """Results of a comparison in a SQLite file, or in memory if there is no path.
 
-    Each trial is one transaction, so that a run which is killed leaves whole trials only. The
-    write-ahead log of SQLite needs a local disk.
+    Each trial is one transaction, so that a run which is killed leaves whole trials only, and
+    has a checksum, so that a damaged file is no result. The write-ahead log of SQLite needs a
+    local disk. A file that is no store is not touched.
+
+    Parameters
+    ----------
+    path : path or None
+    read_only : bool, default=False
+        Nothing is written, not even to a file that could be a store.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None, *, must_exist: bool = False) -> None:
+    def __init__(self, path: str | os.PathLike[str] | None, *, read_only: bool = False) -> None:
         self.path = None if path is None else Path(path)
-        if self.path is not None and must_exist and not self.path.is_file():
+        if self.path is None:
+            self._connection = sqlite3.connect(":memory:")
+            self._connection.executescript(_TABLES)
+            return
+        if read_only and not self.path.is_file():
             raise FileNotFoundError(f"There is no store at {self.path}.")
-        if self.path is not None and not self.path.parent.is_dir():
+        if not self.path.parent.is_dir():
             raise FileNotFoundError(
                 f"store={str(path)!r}: there is no directory {self.path.parent}. Make it first."
             )
-        self._connection = sqlite3.connect(
-            ":memory:" if self.path is None else self.path, timeout=60.0
-        )
+        is_new = self._is_new(read_only)
+        self._connection = self._connect("ro" if read_only else "rwc")
         try:
-            self._connection.execute("PRAGMA journal_mode=WAL")
-            self._connection.execute("PRAGMA synchronous=NORMAL")
-            self._connection.executescript(_TABLES)
+            if not is_new:
+                self._check()
+            if not read_only:
+                self._connection.execute("PRAGMA journal_mode=WAL")
+                self._connection.execute("PRAGMA synchronous=NORMAL")
+                self._connection.execute(f"PRAGMA application_id={_APPLICATION}")
+                self._connection.executescript(_TABLES)
         except sqlite3.DatabaseError as error:
             self.close()
             raise _readable(error, self.path) from error
+        except ValueError:
+            self.close()
+            raise
+
+    def _is_new(self, read_only: bool) -> bool:
+        """Whether there is nothing in the file, which only a new run may find."""
+        assert self.path is not None
+        if not self.path.exists():
+            return True
+        if self.path.stat().st_size:
+            return False
+        if read_only:
+            raise ValueError(
+                f"{self.path} is an empty file and not a store of leaven: no trial was ever "
+                "written to it, or it lost its content."
+            )
+        # A run that was killed at once leaves one, so that it cannot be an error.
+        warnings.warn(
+            f"{self.path} is an empty file: if it held results, they are lost. The run starts "
+            "from the first trial.",
+            LeavenWarning,
+            stacklevel=4,
+        )
+        return True
+
+    def _connect(self, mode: str) -> sqlite3.Connection:
+        assert self.path is not None
+        address = f"file:{quote(str(self.path.absolute()))}?mode={mode}"
+        connection = sqlite3.connect(address, uri=True, timeout=_BUSY_SECONDS)
+        if mode == "ro" and not self._log().exists():
+            try:
+                connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+            except sqlite3.OperationalError:
+                # In a folder that cannot be written to the log of SQLite has no place; without
+                # an open log the file can be read as it is.
+                connection.close()
+                connection = sqlite3.connect(f"{address}&immutable=1", uri=True)
+            except sqlite3.DatabaseError as error:
+                connection.close()
+                raise _readable(error, self.path) from error
+        return connection
+
+    def _log(self) -> Path:
+        assert self.path is not None
+        return self.path.with_name(self.path.name + "-wal")
+
+    def _check(self) -> None:
+        """Refuse a file that is not ours, or that is damaged."""
+        ask = self._connection.execute
+        tables = {name for (name,) in ask("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        ours = ask("PRAGMA application_id").fetchone()[0] == _APPLICATION
+        if not ours and not {"settings", "trials", "scores"} <= tables:
+            raise ValueError(
+                f"{self.path} is a SQLite file, but not a store of leaven: its tables are "
+                f"{sorted(tables)}. Use another file."
+            )
+        if not ours:
+            raise ValueError(
+                f"{self.path} was written in an older format, but this version of leaven reads "
+                f"format {FORMAT}. Use another file."
+            )
+        problem = ask("PRAGMA integrity_check(1)").fetchone()[0]
+        if problem != "ok":
+            raise ValueError(f"{self.path} is damaged: {problem}. {_RESTORE}")
 
     def __enter__(self) -> Store:
         return self
@@ -97,10 +190,11 @@ class Store:
         ``settings`` maps a kind ("protocol", "method", "data set") to names, each with its
         settings. A name that the store has with other settings is refused.
         """
-        known = {
-            (kind, name): json.loads(value)
-            for kind, name, value in self._connection.execute("SELECT * FROM settings")
-        }
+        with _reading(self.path):
+            known = {
+                (kind, name): json.loads(value)
+                for kind, name, value in self._connection.execute("SELECT * FROM settings")
+            }
         if known.get(("store", "format"), FORMAT) != FORMAT:
             raise ValueError(
                 f"{self.path} was written in format {known[('store', 'format')]}, but this "
@@ -126,12 +220,13 @@ class Store:
     def done(self, *, failed_too: bool = True) -> set[Key]:
         """Trials that need not be run again; failed ones among them if ``failed_too``."""
         wanted = (OK, FAILED) if failed_too else (OK, OK)
-        return {
-            (dataset, method, trial)
-            for dataset, method, trial in self._connection.execute(
-                "SELECT dataset, method, trial FROM trials WHERE status IN (?, ?)", wanted
-            )
-        }
+        with _reading(self.path):
+            return {
+                (dataset, method, trial)
+                for dataset, method, trial in self._connection.execute(
+                    "SELECT dataset, method, trial FROM trials WHERE status IN (?, ?)", wanted
+                )
+            }
 
     def add(self, result: TrialResult, *, version: str) -> None:
         """Write one trial, in place of an earlier one of the same key."""
@@ -143,8 +238,8 @@ class Store:
         with self._writing():
             self._connection.execute(f"DELETE FROM scores {where}", result.key)
             self._connection.execute(
-                "INSERT OR REPLACE INTO trials VALUES (?, ?, ?, ?, ?, ?)",
-                (*result.key, result.status, result.message, version),
+                "INSERT OR REPLACE INTO trials VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (*result.key, result.status, result.message, version, _checksum(result, version)),
             )
             self._connection.executemany(f"INSERT INTO scores VALUES ({marks})", rows)
 
@@ -153,11 +248,13 @@ class Store:
         select = ", ".join(
             f"trials.{name}" if name in {"dataset", "method", "trial"} else name for name in COLUMNS
         )
-        frame = pd.read_sql_query(
-            f"SELECT {select} FROM trials LEFT JOIN scores USING (dataset, method, trial) "
-            "ORDER BY trials.dataset, trials.method, trials.trial, n_labeled",
-            self._connection,
-        )
+        with _reading(self.path):
+            self._compare_checksums()
+            frame = pd.read_sql_query(
+                f"SELECT {select} FROM trials LEFT JOIN scores USING (dataset, method, trial) "
+                "ORDER BY trials.dataset, trials.method, trials.trial, n_labeled",
+                self._connection,
+            )
         kinds = {"trial": "int64", "n_labeled": "Int64", **dict.fromkeys(SCORES, "float64")}
         frame = frame.astype(kinds)
         if keys is None:
@@ -168,8 +265,57 @@ class Store:
         kept = places[places >= 0].sort_values(kind="stable").index
         return frame.loc[kept].reset_index(drop=True)
 
+    def _compare_checksums(self) -> None:
+        """Refuse a file in which a trial is not what was written."""
+        scores: dict[Key, list[dict[str, Any]]] = {}
+        columns = ("n_labeled", *SCORES)
+        ask = f"SELECT dataset, method, trial, {', '.join(columns)} FROM scores ORDER BY n_labeled"
+        for dataset, method, trial, *row in self._connection.execute(ask):
+            entry = dict(zip(columns, row, strict=True))
+            scores.setdefault((dataset, method, trial), []).append(entry)
+        for *key, status, message, version, checksum in self._connection.execute(
+            "SELECT * FROM trials"
+        ):
+            rows = scores.pop((key[0], key[1], key[2]), [])
+            if _checksum(TrialResult(*key, status, message, rows), version) != checksum:
+                raise ValueError(
+                    f"{self.path} is damaged: trial {key[2]} of {key[1]!r} on {key[0]!r} is not "
+                    f"what was written. {_RESTORE}"
+                )
+        if scores:
+            raise ValueError(f"{self.path} is damaged: there are scores of no trial. {_RESTORE}")
+
     def _writing(self) -> _Transaction:
         return _Transaction(self)
+
+
+_RESTORE = "Restore the file, or remove it and run again."
+
+
+def _checksum(result: TrialResult, version: str) -> str:
+    """Digest of all that is stored of a trial."""
+    rows = sorted(
+        (int(row["n_labeled"]), *(_exact(row[name]) for name in SCORES)) for row in result.rows
+    )
+    record = [*result.key, result.status, result.message, version, rows]
+    return hashlib.sha256(json.dumps(record).encode()).hexdigest()
+
+
+def _exact(score: float | None) -> str:
+    """A float as text without rounding; SQLite keeps NaN as NULL."""
+    return "nan" if score is None else float(score).hex()
+
+
+@contextlib.contextmanager
+def _reading(path: Path | None) -> Iterator[None]:
+    """Turn errors of SQLite, and of what it gives from a damaged file, into one line."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _readable(error, path) from error
+    except (pd.errors.DatabaseError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"{path} is damaged: {reason}. {_RESTORE}") from error
 
 
 class _Transaction:
@@ -206,6 +352,8 @@ def _readable(error: sqlite3.Error, path: Path | None) -> Exception:
         )
     if "not a database" in text:
         return ValueError(f"{path} is not a store of leaven: {text}. Use another file.")
+    if "malformed" in text or "corrupt" in text:
+        return ValueError(f"{path} is damaged: {text}. {_RESTORE}")
     return OSError(errno.EIO, f"The store could not be read or written ({text})", str(path))
 
 
@@ -231,7 +379,8 @@ def read_store(path: str | os.PathLike[str]) -> pd.DataFrame:
     Parameters
     ----------
     path : path
-        The SQLite file. A run may be writing to it at the same time.
+        The SQLite file. A run may be writing to it at the same time. It is only read: a file
+        that is no store, or is damaged, is an error and stays as it is.
 
     Returns
     -------
@@ -256,5 +405,5 @@ def read_store(path: str | os.PathLike[str]) -> pd.DataFrame:
     ...     read_store(path).equals(results)
     True
     """
-    with Store(path, must_exist=True) as store:
+    with Store(path, read_only=True) as store:
         return store.frame()

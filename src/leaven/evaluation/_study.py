@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import pickle
 import traceback
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from typing import Any
 
 import pandas as pd
 from joblib import delayed
 
+from leaven import __version__
 from leaven._progress import progress_bar
 from leaven.datasets import load
 from leaven.evaluation._curve import seed_of
@@ -31,13 +33,16 @@ from leaven.evaluation._scores import macro_scores
 from leaven.evaluation._store import FAILED, Key, Store, TrialResult
 from leaven.evaluation._tasks import run_unordered
 from leaven.evaluation._trial import Active, Data, as_data, predictions
+from leaven.exceptions import FailedTrialsWarning
 
 logger = logging.getLogger("leaven")
 
 CACHED = 4
-"""Data sets that a worker keeps in memory."""
+"""Data sets that a worker keeps in memory: trials come data set by data set, so that more are
+hardly asked for again."""
 
 TRACEBACK_FRAMES = 3
+"""Places that the message of a failed trial names: where it arose, and two callers."""
 
 
 def compare(
@@ -59,7 +64,7 @@ def compare(
     Every method meets the same splits of a data set, whatever else is compared. Trials run
     through joblib: in processes of this machine with ``n_jobs``, or on the cluster that
     :func:`joblib.parallel_config` names. A trial that fails is recorded with its error, and the
-    others go on.
+    others go on; a :class:`~leaven.exceptions.FailedTrialsWarning` counts them.
 
     With ``store`` each trial is written to a SQLite file when it ends. A run that was killed
     goes on where it stopped: trials in the file are not run again. More methods, data sets and
@@ -84,17 +89,21 @@ def compare(
         The first so many trials; None: as many as the protocol has.
     semi_supervised : dict, default=None
         For methods by name, whether to give them all training rows or the labeled ones only,
-        where the rule of :func:`learning_curve` is wrong.
+        where :func:`leaven.base.learns_from_unlabeled` is wrong. A class of your own that
+        declares ``learns_from_unlabeled``, or that has ``transduction_`` after ``fit``, is
+        given all of them by itself.
     known_classes : bool, default=False
         Tell the estimators all classes, see :func:`learning_curve`.
     store : path, default=None
-        The SQLite file; None keeps the results in memory.
+        The SQLite file; None keeps the results in memory. Parameters that are functions or
+        objects of your own are compared by their code and content; one that cannot be looked
+        into needs an attribute ``__fingerprint__``.
     retry_failed : bool, default=False
         Run trials again that failed in an earlier run.
     random_state : int, RandomState or None, default=None
         Seed of the splits; None takes the one of the protocol.
     n_jobs : int, default=None
-        Trials at the same time, in the manner of joblib.
+        Parallel jobs, in the manner of joblib.
     progress : bool, default=False
         Show a bar with the time left.
 
@@ -142,18 +151,15 @@ def compare(
         name: _Method(name, estimator, overrides.get(name), known_classes)
         for name, estimator in estimators.items()
     }
-    settings = {
-        "protocol": {"": _texts(protocol_settings(protocol))},
-        "method": {name: method.settings() for name, method in methods.items()},
-        "data set": {name: source.settings for name, source in sources.items()},
-    }
+    # Without a file there is nothing to go on from, and nothing that must be told apart.
+    settings = {} if store is None else _settings(protocol, methods, sources)
     keys = [
         (dataset, method, trial)
         for dataset in sources
         for method in methods
         for trial in range(n_trials)
     ]
-    installed = version("leaven")
+    installed = __version__
     with Store(store) as results:
         results.settle(settings)
         done = results.done(failed_too=not retry_failed)
@@ -164,7 +170,49 @@ def compare(
             for result in run_unordered(tasks, n_jobs=n_jobs):
                 results.add(result, version=installed)
                 advance()
-        return results.frame(keys)
+        frame = results.frame(keys)
+    _warn_of_failures(frame, len(keys))
+    return frame
+
+
+def _warn_of_failures(frame: pd.DataFrame, n_trials: int) -> None:
+    failed = frame[frame["status"] == FAILED]
+    if failed.empty:
+        return
+    by_method = ", ".join(
+        f"{count} of {method!r}" for method, count in failed["method"].value_counts().items()
+    )
+    first = failed.iloc[0]
+    reason = str(first["message"]).splitlines()[0]
+    warnings.warn(
+        f"{len(failed)} of {n_trials} trials failed ({by_method}) and have no scores; the first, "
+        f"{first['method']!r} on {first['dataset']!r}: {reason}. The column message has them all.",
+        FailedTrialsWarning,
+        stacklevel=3,
+    )
+
+
+def _settings(
+    protocol: Protocol, methods: dict[str, _Method], sources: dict[str, _Source]
+) -> dict[str, dict[str, dict[str, str]]]:
+    """What the run is made with, to be compared with what is in the file."""
+    described = {}
+    for name, method in methods.items():
+        with _naming(name):
+            described[name] = method.settings()
+    return {
+        "protocol": {"": _texts(protocol_settings(protocol))},
+        "method": described,
+        "data set": {name: source.settings for name, source in sources.items()},
+    }
+
+
+@contextlib.contextmanager
+def _naming(method: str) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"The method {method!r}: {error}") from error
 
 
 @dataclass(frozen=True)

@@ -173,6 +173,7 @@ def predictions(
             )
         grid = list(ParameterGrid(estimator.grid))
         estimator = estimator.estimator
+    by_itself = semi_supervised is None
     if semi_supervised is None:
         semi_supervised = learns_from_unlabeled(estimator)
     model = seeded_clone(estimator, np.random.RandomState(seed))
@@ -193,14 +194,16 @@ def predictions(
         if not known_classes and (labels == labels[0]).all():
             codes: NDArray[np.intp] = np.full(len(rows), labels[0])
         else:
-            if semi_supervised:
-                partly = hidden.copy()
-                partly[:size] = y_train[:size]
-                given = (X_train, partly)
-            else:
-                given = (take_rows(X_train, slice(0, size)), y_train[:size])
+            partly = hidden.copy()
+            partly[:size] = y_train[:size]
+            only_labeled = (take_rows(X_train, slice(0, size)), y_train[:size])
             few = 2 * len(np.unique(labels)) >= size
+            given = (X_train, partly) if semi_supervised else only_labeled
             fitted = _fit_best(model, grid, given, data, split, y, few)
+            if by_itself and not semi_supervised and learns_from_unlabeled(fitted):
+                # A class from elsewhere that declares nothing is known by what its fit leaves.
+                semi_supervised = True
+                fitted = _fit_best(model, grid, (X_train, partly), data, split, y, few)
             codes = _test_codes(fitted, X_test, data, split, size, y)
         yield Prediction(size, rows, codes, time.perf_counter() - start)
 
