@@ -109,7 +109,8 @@ def test_active_methods_start_where_the_others_do() -> None:
     assert_allclose(wide["ALNB"], curve["error"])
     start = wide.xs(6, level="n_labeled")
     assert_allclose(start["ALNB"], start["NB"])
-    failed = compare(models, {"iris": IRIS}, protocol="1-per-class", n_trials=1)
+    with pytest.warns(FailedTrialsWarning, match="1 of 2 trials failed"):
+        failed = compare(models, {"iris": IRIS}, protocol="1-per-class", n_trials=1)
     assert failed["message"][1].startswith("ValueError: Active asks for labels between")
 
 
@@ -143,10 +144,12 @@ def test_parameters_are_chosen_on_the_validation_rows() -> None:
         models = [KNeighborsClassifier(k).fit(X[rows], y[rows]) for k in (29, 1, 5)]
         best = max(models, key=lambda m: m.score(X[split.validation], y[split.validation]))
         assert error == pytest.approx(1 - best.score(X[split.test], y[split.test]))
-    failed = compare({"kNN": Tuned(KNeighborsClassifier(), grid)}, {"i": IRIS}, protocol=SMALL)
+    with pytest.warns(FailedTrialsWarning, match="3 of 3 trials failed"):
+        failed = compare({"kNN": Tuned(KNeighborsClassifier(), grid)}, {"i": IRIS}, protocol=SMALL)
     assert failed["message"].str.contains("but the protocol has none").all()
 
 
+@pytest.mark.filterwarnings("ignore::leaven.exceptions.FailedTrialsWarning")
 def test_the_same_with_one_and_two_jobs_and_on_another_backend(tmp_path: Path) -> None:
     frame = pd.DataFrame(IRIS[0], columns=list("abcd")).round(0).astype(int).astype(str)
     tree = DecisionTreeClassifier(max_features=1)
