@@ -273,13 +273,15 @@ class Store:
         for dataset, method, trial, *row in self._connection.execute(ask):
             entry = dict(zip(columns, row, strict=True))
             scores.setdefault((dataset, method, trial), []).append(entry)
-        for *key, status, message, version, checksum in self._connection.execute(
-            "SELECT * FROM trials"
+        ask = "SELECT dataset, method, trial, status, message, version, checksum FROM trials"
+        for dataset, method, trial, status, message, version, written in self._connection.execute(
+            ask
         ):
-            rows = scores.pop((key[0], key[1], key[2]), [])
-            if _checksum(TrialResult(*key, status, message, rows), version) != checksum:
+            rows = scores.pop((dataset, method, trial), [])
+            found = TrialResult(dataset, method, trial, status, message, rows)
+            if _checksum(found, version) != written:
                 raise ValueError(
-                    f"{self.path} is damaged: trial {key[2]} of {key[1]!r} on {key[0]!r} is not "
+                    f"{self.path} is damaged: trial {trial} of {method!r} on {dataset!r} is not "
                     f"what was written. {_RESTORE}"
                 )
         if scores:
