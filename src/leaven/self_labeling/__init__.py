@@ -2,7 +2,10 @@
 
 from leaven.self_labeling._cluster import ClusterThenLabel
 from leaven.self_labeling._co_em import CoEMClassifier
+from leaven.self_labeling._co_forest import CoForestClassifier
 from leaven.self_labeling._co_training import CoTrainingClassifier
+from leaven.self_labeling._democratic import DemocraticCoLearningClassifier
+from leaven.self_labeling._seeded_kmeans import SeededKMeansClassifier
 from leaven.self_labeling._self_training import SelfTrainingClassifier
 from leaven.self_labeling._setred import SetredClassifier
 from leaven.self_labeling._tri_training import TriTrainingClassifier
@@ -10,7 +13,10 @@ from leaven.self_labeling._tri_training import TriTrainingClassifier
 __all__ = [
     "ClusterThenLabel",
     "CoEMClassifier",
+    "CoForestClassifier",
     "CoTrainingClassifier",
+    "DemocraticCoLearningClassifier",
+    "SeededKMeansClassifier",
     "SelfTrainingClassifier",
     "SetredClassifier",
     "TriTrainingClassifier",
