@@ -38,7 +38,7 @@ from joblib import Parallel, delayed
 
 from leaven.datasets import list_available, load
 from leaven.model_selection import SafeClassifier
-from leaven.model_selection._safe_vote import count_votes
+from leaven.selection import count_votes
 
 MOST_ROWS = 2_000
 LABELS = (2, 5, 10, 20)

@@ -223,16 +223,16 @@ def test_text_and_notes(tmp_path: Path) -> None:
 def test_warnings_become_notes(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import warnings
 
-    from leaven.tables import _label as label_module
+    from leaven import tables
 
-    whole = label_module.label_table
+    whole = tables.label_table
 
     def warn(*args: Any, **kwargs: Any) -> Any:
         warnings.warn("Mind the gap.", UserWarning, stacklevel=1)
         warnings.warn("Not for users.", DeprecationWarning, stacklevel=1)
         return whole(*args, **kwargs)
 
-    monkeypatch.setattr(label_module, "label_table", warn)
+    monkeypatch.setattr(tables, "label_table", warn)
     result = run("label", table, "--target", "kind")
     assert "Note: Mind the gap." in result.stdout
     assert "Not for users" not in result.output

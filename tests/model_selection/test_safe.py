@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from typing import Any
@@ -23,13 +24,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import LabelSpreading
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from leaven._base import TransductionMixin
 from leaven._labels import UNLABELED
+from leaven.base import TransductionMixin
 from leaven.datasets import make_two_moons
 from leaven.graph import KNNGraph
 from leaven.graph_based import ConsistencyClassifier, HarmonicClassifier
-from leaven.model_selection import AdaptiveKFold, SafeClassifier
+from leaven.model_selection import AdaptiveKFold, SafeClassifier, SafeReport
+from leaven.model_selection._safe_report import candidate_table, difference_table
+from leaven.selection import Outcome
 from leaven.self_labeling import ClusterThenLabel
+from leaven.statistics import Estimate
 
 KNOWN = {"check_classifiers_classes": "-1 marks an unlabeled row, not a class"}
 LIGHT = ["naive-bayes", "harmonic"]
@@ -236,11 +240,10 @@ def test_time_limit() -> None:
 
 
 def test_a_slow_candidate_is_given_up_after_its_first_fold(monkeypatch: Any) -> None:
-    from leaven.model_selection import _safe, _safe_folds
+    import time
 
     clock = iter(np.arange(0.0, 1e6, 1.0))
-    for module in (_safe, _safe_folds):
-        monkeypatch.setattr(module.time, "perf_counter", lambda: float(next(clock)))
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(clock)))
     X, _, y = moons()
     model = SafeClassifier(["naive-bayes", "harmonic"], time_limit=8, random_state=0).fit(X, y)
     table = model.report_.candidates.set_index("name")
@@ -415,6 +418,49 @@ def test_bad_candidates(candidates: Any, message: str) -> None:
     X, _, y = moons()
     with pytest.raises(ValueError, match=message):
         SafeClassifier(candidates).fit(X, y)
+
+
+def test_the_report_as_dict_and_text() -> None:
+    right = np.array([1.0, 0.0, 1.0, 0.0])
+    outcomes = [
+        Outcome("sup", "supervised", "tried", "", right, Estimate(0.5, 0.2, 0.15, 0.85)),
+        Outcome("slow", "semi-supervised", "skipped", "slow was skipped: too slow."),
+    ]
+    report = SafeReport(
+        candidates=candidate_table(outcomes),
+        differences=difference_table([]),
+        choice="sup",
+        kind="supervised",
+        unlabeled_helped="cannot tell",
+        reason="There was nothing to compare.",
+        best_supervised="sup",
+        best_semi_supervised=None,
+        scoring="accuracy",
+        caution=1.0,
+        n_labeled=4,
+        n_unlabeled=9,
+        n_classes=2,
+        n_tested=4,
+        n_splits=2,
+        n_repeats=2,
+        seconds=0.5,
+        notes=("A note.",),
+        selection_bias=0.03,
+    )
+    back = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+    assert back["candidates"][0]["score"] == 0.5
+    assert back["candidates"][1]["score"] is None
+    assert back["differences"] == []
+    assert back["notes"] == ["A note."]
+    text = str(report)
+    for part in (report.reason, "0.500", "slow was skipped: too slow.", "- A note."):
+        assert part in text
+    assert "nan" not in text
+    assert repr(report) == (
+        "SafeReport(choice='sup', unlabeled_helped='cannot tell', 1 of 2 candidates tried)"
+    )
+    with pytest.warns(FutureWarning, match="SafeReport.luck is deprecated since"):
+        assert report.luck == report.selection_bias == 0.03
 
 
 @pytest.mark.skipif("LEAVEN_DATA" not in os.environ, reason="needs the files of LEAVEN_DATA")

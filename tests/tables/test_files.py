@@ -17,10 +17,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from leaven._files import atomic_output
 from leaven.tables import TableError, read_table, write_table
 from leaven.tables._format import TableFormat, format_of_path, labeled_path
 from leaven.tables._read import read_with_format
-from leaven.tables._write import atomic_output
 
 
 def put(path: Path, content: str | bytes) -> Path:

@@ -19,8 +19,8 @@ from numpy.testing import assert_allclose
 from leaven import tables
 from leaven.exceptions import LeavenWarning, UnreachedWarning
 from leaven.tables import TableError
-from leaven.tables import _choose as choose
-from leaven.tables._weigh import learn_scales
+from leaven.tables import _select as tables_select
+from leaven.tables._scales import column_weights_of
 
 # Most of these tests are not about the choice of a method, which takes its time.
 label = functools.partial(tables.label, method="harmonic")
@@ -205,7 +205,7 @@ def test_a_table_of_texts() -> None:
     table = pd.DataFrame({"text": texts, "t": pd.Series(names).where(np.arange(60) < 6)})
     result = label_table(table, "t")
     assert result.preparer.metric_ == "cosine"
-    assert result.estimator.best_estimator_.graph_builder_.graph.metric == "cosine"
+    assert dict(result.estimator.estimators)["harmonic"].graph_builder_.graph.metric == "cosine"
     assert (result.table["t_predicted"] == names).mean() > 0.9
 
 
@@ -229,7 +229,7 @@ def test_rows_that_no_label_reaches_are_told_of() -> None:
 def test_a_sample_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     from leaven.report import render_report
 
-    monkeypatch.setattr(choose, "MOST_UNLABELED", 80)
+    monkeypatch.setattr(tables_select, "MAX_UNLABELED", 80)
     table, truth = blobs(300)
     names = np.array(list("abc"))[truth]
     table["t"] = pd.Series(names).where(few_labels(truth, 10))
@@ -239,17 +239,43 @@ def test_a_sample_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     said = "all 30 labeled rows and 80 of the 270 unlabeled ones"
     assert sum(said in note for note in result.selection.notes) == 1
     assert render_report(result).count(said) == 1
-    # The weights are those of the rows that were learned from.
-    rows = result.estimator.sample_
-    layout = result.preparer.layout_
-    Z = result.preparer.transform(table.drop(columns="t"))
-    codes = np.where(table["t"].notna(), truth, -1)
-    weights = learn_scales(Z[rows], layout, codes[rows], np.random.RandomState(0))[1]
-    assert_allclose(list(result.summary.weights.values()), weights)
+
+
+def test_the_weights_are_those_of_the_fitted_model() -> None:
+    # They used to be learned once more, with another seed, and belonged to no model.
+    table, truth = blobs()
+    table["noise"] = np.random.default_rng(1).normal(size=60)
+    table["t"] = np.where(few_labels(truth, 5), truth, -1)
+    graph_methods = ["harmonic", "consistency", "spectral-transducer"]
+    for options in ({"method": "harmonic"}, {"candidates": graph_methods}):
+        result = tables.label_table(table, "t", **options)
+        fitted = dict(result.estimator.estimators)
+        scales = fitted["harmonic"].graph_builder_.scales_
+        layout = result.preparer.layout_
+        by_feature = dict(zip(layout.names, np.asarray(scales, float) ** 2, strict=True))
+        assert result.summary.weights == pytest.approx(by_feature)
+        assert result.summary.weights["noise"] < result.summary.weights["x"]
+    assert len(fitted) > 1  # the last one was a vote
+    # A method that compares no neighbors has no weights from labels.
+    result = tables.label_table(table, "t", method="logistic-regression")
+    assert result.summary.weights == {"x": 1.0, "y": 1.0, "noise": 1.0}
+    assert column_weights_of(layout, None) == result.summary.weights
+
+
+def test_a_vote_tells_of_rows_that_no_label_reaches() -> None:
+    # The warning was lost when several methods voted.
+    table = three_topics()
+    table.loc[[2, 3, 4], "t"], table.loc[[22, 23, 24], "t"] = "pay", "bug"
+    names = ["harmonic", "consistency", "spectral-transducer"]
+    with pytest.warns(UnreachedWarning, match="20 distinct rows are near no labeled row") as caught:
+        result = tables.label_table(table, "t", text="text", candidates=names, details=False)
+    assert result.summary.method == "vote"
+    assert len(caught) == 1
+    assert "those of the voting methods that go by neighbors" in str(caught[0].message)
 
 
 def test_rows_of_a_sample_that_no_label_reaches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choose, "MOST_UNLABELED", 50)
+    monkeypatch.setattr(tables_select, "MAX_UNLABELED", 50)
     table = three_topics()
     with pytest.warns(UnreachedWarning, match="distinct rows of the sample are near no labeled"):
         labeled = tables.label(table, "t", text="text", candidates=["harmonic"])
@@ -274,6 +300,7 @@ def test_rows_of_a_sample_that_no_label_reaches(monkeypatch: pytest.MonkeyPatch)
         ({}, {"method": "auto", "candidates": ["naive_bayes"]}, "Did you mean 'naive-bayes'"),
         ({}, {"method": "auto", "candidates": ["harmonic", "harmonic"]}, "more than once"),
         ({}, {"ask": -1}, "ask must be a number of rows"),
+        ({}, {"missing": "NA"}, "missing must be a collection of cells"),
         ({}, {"time_limit": 0}, "time_limit must be a number of seconds"),
         ({}, {"prior": "equal"}, "prior='equal' is not known"),
         ({}, {"prior": {0: 1.0}}, "must name every class"),
@@ -375,3 +402,25 @@ def test_real_tables(file: str, per_class: int, at_least: float) -> None:
         predicted = label(hidden, "target")["target_predicted"].to_numpy()
         accuracy.append((predicted == truth)[~known].mean())
     assert np.mean(accuracy) >= at_least
+
+
+def test_options_can_be_given_whole_or_by_name() -> None:
+    table, truth = blobs()
+    table["t"] = np.where(few_labels(truth), truth, -1)
+    options = tables.LabelingOptions(method="harmonic", prior="uniform", details=False)
+    whole = tables.label_table(table, "t", options)
+    by_name = tables.label_table(table, "t", method="harmonic", prior="uniform", details=False)
+    pd.testing.assert_frame_equal(whole.table, by_name.table)
+    assert whole.options is options or whole.options == options
+    changed = tables.label_table(table, "t", options, prior=None)
+    assert changed.options.prior is None
+    assert options.prior == "uniform"
+    pd.testing.assert_frame_equal(
+        tables.label(table, "t", method="harmonic", prior="uniform"), whole.table
+    )
+    with pytest.raises(
+        TypeError, match=r"label_table has no option 'metod'\. Did you mean 'method'"
+    ):
+        tables.label_table(table, "t", metod="harmonic")
+    with pytest.raises(TypeError, match="label returns the table alone, without ask"):
+        tables.label(table, "t", ask=3)

@@ -20,15 +20,15 @@ from leaven._distinct import distinct_rows
 from leaven.tables import TableError, TablePreparer
 from leaven.tables import _columns as columns_module
 from leaven.tables import _prepare as prepare_module
-from leaven.tables._columns import LevelColumns, NumberColumns, TextColumn
-from leaven.tables._kinds import ColumnKind
-from leaven.tables._weights import (
+from leaven.tables._column_weights import (
     block_weights,
     class_separation,
     column_weights,
     distance_spread,
     level_weight,
 )
+from leaven.tables._columns import LevelColumns, NumberColumns, TextColumn
+from leaven.tables._kinds import ColumnKind
 
 
 def mixed_table(n: int = 80) -> pd.DataFrame:

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from leaven.tables import TablePreparer
-from leaven.tables._choose import TableClassifier
+from leaven.tables import LabelingOptions, TablePreparer
 from leaven.tables._curve import curve_so_far
 from leaven.tables._map import map_points
-from leaven.tables._review import hard_to_call, rows_to_ask
+from leaven.tables._review import hard_to_classify, rows_to_ask
+from leaven.tables._select import PreparedRows, table_problem
 
 
 def selection(score: float, n_tested: int, *, best_supervised: str = "a") -> SimpleNamespace:
@@ -25,7 +25,7 @@ def selection(score: float, n_tested: int, *, best_supervised: str = "a") -> Sim
         choice="b",
         n_tested=n_tested,
         best_supervised=best_supervised,
-        luck=0.05,
+        selection_bias=0.05,
     )
 
 
@@ -33,26 +33,26 @@ def test_as_many_are_flagged_as_are_expected_to_be_wrong() -> None:
     confidence = np.linspace(0.5, 0.9, 103)
     P = np.column_stack([confidence, 1 - confidence])
     labeled = np.arange(103) < 3
-    review = hard_to_call(P, labeled, selection(0.75, 18))  # (4.5 + 1) / 20
+    review = hard_to_classify(P, labeled, selection(0.75, 18))  # (4.5 + 1) / 20
     assert review.rows.sum() == round(0.275 * 100)
     assert not review.rows[labeled].any()
     assert P[review.rows, 0].max() == review.highest
     assert P[~review.rows & ~labeled, 0].min() > review.highest
     assert "27.5%" in review.rule
-    lucky = hard_to_call(P, labeled, selection(0.75, 18, best_supervised="b"))
+    lucky = hard_to_classify(P, labeled, selection(0.75, 18, best_supervised="b"))
     assert lucky.rows.sum() == round((0.3 * 18 + 1) / 20 * 100)
-    none = hard_to_call(P, labeled, None)
+    none = hard_to_classify(P, labeled, None)
     assert none.rows.sum() == 10
-    unknown = hard_to_call(P, labeled, selection(np.nan, 0))
+    unknown = hard_to_classify(P, labeled, selection(np.nan, 0))
     assert unknown.rows.sum() == 10
 
 
 def test_equal_rows_are_flagged_alike_and_certain_ones_never() -> None:
     P = np.array([[0.6, 0.4]] * 50 + [[0.9, 0.1]] * 50)
     labeled = np.zeros(100, dtype=bool)
-    assert hard_to_call(P, labeled, None).rows.tolist() == [True] * 50 + [False] * 50
+    assert hard_to_classify(P, labeled, None).rows.tolist() == [True] * 50 + [False] * 50
     sure = np.array([[1.0, 0.0]] * 100)
-    review = hard_to_call(sure, labeled, None)
+    review = hard_to_classify(sure, labeled, None)
     assert not review.rows.any()
     assert review.highest is None
 
@@ -113,14 +113,15 @@ def test_the_learning_curve() -> None:
     preparer = TablePreparer(weigh=False, random_state=0)
     Z = preparer.fit_transform(pd.DataFrame(X, columns=["a", "b"]))
     codes = np.where(np.arange(90) < 30, truth, -1)
-    model = TableClassifier(preparer.layout_, candidates=["harmonic", "naive-bayes"])
-    curve = curve_so_far(model, ["harmonic", "naive-bayes"], Z, codes)
+    rows = PreparedRows.of(preparer, Z)
+    problem, _ = table_problem(rows, codes, 3, LabelingOptions())
+    curve = curve_so_far(problem, ["harmonic", "naive-bayes"])
     assert curve is not None
-    # Of 24 labels, 8 a class, in training.
+    # Of 24 labels, 8 per class, in training.
     assert curve["n_labeled"].tolist() == [6, 12, 24] * 2
     assert curve["method"].tolist() == ["harmonic"] * 3 + ["naive-bayes"] * 3
     last = curve.set_index(["method", "n_labeled"])["accuracy"]
     assert last["harmonic", 24] > 0.9
     assert curve["standard_error"].between(0.01, 0.2).all()
     few = np.where(np.arange(90) < 9, truth, -1)
-    assert curve_so_far(model, ["harmonic"], Z, few) is None
+    assert curve_so_far(problem.with_codes(few), ["harmonic"]) is None

@@ -109,7 +109,7 @@ def uses_rank_one(estimator: Any, codes: NDArray[np.intp], rows: Any) -> bool:
         estimator.prior is None
         and estimator.external is None
         and estimator.label_noise == 0
-        and not estimator.graph_builder_._uses_labels()
+        and not estimator.graph_builder_.uses_labels()
         and estimator.graph_.n_nodes == len(codes)
         and bool((codes != UNLABELED).any())
     )

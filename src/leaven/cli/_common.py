@@ -40,7 +40,7 @@ def reading_options(command: _Function) -> _Function:
             "--text",
             multiple=True,
             metavar="COLUMN",
-            help="A column of texts. Others are found out; may be given several times.",
+            help="A column of texts. Others are detected; may be given several times.",
         ),
         click.option(
             "--missing",
@@ -49,7 +49,9 @@ def reading_options(command: _Function) -> _Function:
             help="A cell of the target that means 'no label', such as NA. Empty ones always do.",
         ),
         click.option(
-            "--delimiter", metavar="CHARACTER", help="Between cells, if not that of the suffix."
+            "--delimiter",
+            metavar="CHARACTER",
+            help="The field delimiter, if not that of the suffix.",
         ),
         click.option("--encoding", default="utf-8", show_default=True, help="Of a text file."),
         click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True),
@@ -59,7 +61,7 @@ def reading_options(command: _Function) -> _Function:
             default=1,
             show_default=True,
             metavar="N",
-            help="Fits at the same time.",
+            help="Number of parallel jobs.",
         ),
     ]
     for option in reversed(options):
@@ -100,7 +102,7 @@ def is_terminal() -> bool:
 
 @contextlib.contextmanager
 def errors_as_one_line() -> Iterator[None]:
-    """Turn the errors that a user can mend into the two above."""
+    """Turn the errors that a user can fix into the two above."""
     from leaven.exceptions import MissingExtraError
     from leaven.tables import TableError
 

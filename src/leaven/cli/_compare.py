@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from leaven.cli._common import (
+    BadInput,
     console,
     errors_as_one_line,
     is_terminal,
@@ -77,35 +78,28 @@ def compare(
     (Wilcoxon's test over the trials), and the critical difference of the mean ranks (Nemenyi's
     test with the trials as blocks).
     """
-    proportions = parse_prior(prior)
-    names = parse_names(candidates)
     with errors_as_one_line():
-        from leaven.tables._methods import AUTO, check_methods
-        from leaven.tables._read import read_with_format
-        from leaven.tables._study import compare_table
-        from leaven.tables._write import atomic_output, check_writable
+        from leaven._files import atomic_output, output_problem
+        from leaven.tables import LabelingOptions, compare_table, read_with_format
 
-        check_methods(AUTO, names)
-        if out is not None:
-            check_writable(out)
+        problem = None if out is None else output_problem(out)
+        if problem is not None:
+            raise BadInput(problem)
         progress = is_terminal()
+        options = LabelingOptions(
+            text=text,
+            candidates=parse_names(candidates),
+            prior=parse_prior(prior),
+            missing=missing,
+            random_state=seed,
+            n_jobs=jobs,
+            progress=progress,
+        )
         with contextlib.nullcontext() if progress else console(err=True).status("Comparing ..."):
             table, _ = read_with_format(
                 file, delimiter=parse_delimiter(delimiter), encoding=encoding
             )
-            found = compare_table(
-                table,
-                target,
-                text=list(text),
-                candidates=names,
-                n_trials=trials,
-                hide=hide,
-                prior=proportions,
-                missing=missing,
-                random_state=seed,
-                n_jobs=jobs,
-                progress=progress,
-            )
+            found = compare_table(table, target, options, n_trials=trials, hide=hide)
         if out is not None:
             with atomic_output(out) as stream:
                 stream.write(found.to_markdown().encode("utf-8"))
@@ -130,7 +124,7 @@ def _as_table(found: TableComparison) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    from leaven.tables._study import accuracy_text
+    from leaven.tables import accuracy_text
 
     table = Table(box=box.SIMPLE, show_edge=False)
     for name, justify in (("method", "left"), ("kind", "left")):

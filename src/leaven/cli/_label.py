@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -34,7 +35,7 @@ STANDARD_STREAM = "-"
     default="auto",
     metavar="auto|NAME",
     show_default=True,
-    help="The method; auto tries the candidates on labels that are held back.",
+    help="The method; auto tries the candidates on labels that are held out.",
 )
 @click.option(
     "--candidates",
@@ -112,61 +113,63 @@ def label(
     Rows with an empty cell in the target column get a label, learned from the rows that have
     one. All rows are written in order, with their cells as they were, and four columns more:
     COLUMN_predicted, COLUMN_confidence, COLUMN_source ('given' or 'inferred'), and
-    COLUMN_review, which is True where the label is hard to call.
+    COLUMN_review, which is True where the label is hard to classify.
 
     FILE is CSV, TSV, JSON lines or Parquet, text also with .gz; '-' is standard input.
     """
-    proportions = parse_prior(prior)
-    names = parse_names(candidates)
     delimiter = parse_delimiter(delimiter)
     if report is not None and no_report:
         raise BadInput("--report and --no-report contradict each other: give one of them.")
     with errors_as_one_line():
+        from leaven._files import atomic_output
         from leaven.cli._label_summary import print_summary
-        from leaven.tables._format import labeled_path
-        from leaven.tables._label import label_table
-        from leaven.tables._methods import check_methods
-        from leaven.tables._read import read_with_format
-        from leaven.tables._write import check_writable, write_table
+        from leaven.tables import (
+            LabelingOptions,
+            TableOutput,
+            format_of_path,
+            label_table,
+            labeled_path,
+            read_with_format,
+        )
 
-        check_methods(method, names)
-        out = labeled_path(file) if out is None else out
         # What can be known to fail is told before the work, and before anything is read.
-        out_format = _check_output(file, out, force)
-        check_writable(out)
+        source = format_of_path(file)
+        out = labeled_path(file) if out is None else out
+        output = TableOutput.at(out)
+        _refuse_input_as_output(file, out, force)
         if report is None and not no_report:
             report = default_report(out)
         if report is not None:
-            check_writable(report)
+            check_report(report)
         # Only one of the two may draw on the terminal.
         progress = not quiet and method == "auto" and is_terminal()
+        options = LabelingOptions(
+            text=text,
+            method=method,
+            candidates=parse_names(candidates),
+            time_limit=time_limit,
+            prior=parse_prior(prior),
+            missing=missing,
+            strict=strict,
+            ask=ask,
+            details=report is not None,
+            random_state=seed,
+            n_jobs=jobs,
+            progress=progress,
+        )
         hidden = quiet or progress
         with contextlib.nullcontext() if hidden else console(err=True).status("Labeling ..."):
-            table, in_format = read_with_format(file, delimiter=delimiter, encoding=encoding)
+            table, found = read_with_format(
+                file, delimiter=delimiter, encoding=encoding, file_format=source
+            )
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                result = label_table(
-                    table,
-                    target,
-                    text=list(text),
-                    method=method,
-                    candidates=names,
-                    time_limit=time_limit,
-                    prior=proportions,
-                    missing=missing,
-                    strict=strict,
-                    ask=ask,
-                    details=report is not None,
-                    random_state=seed,
-                    n_jobs=jobs,
-                    progress=progress,
-                )
+                result = label_table(table, target, options)
             page = None if report is None else _page(result, file, delimiter, encoding)
-            write_table(
-                result.table, out, file_format=_like_input(file, in_format, out, out_format)
-            )
+            output.like(_like_input(source, found, output.file_format, out)).write(result.table)
             if report is not None and page is not None:
-                _write_page(page, report)
+                with atomic_output(report) as stream:
+                    stream.write(page)
     notes = [str(each.message) for each in caught if issubclass(each.category, UserWarning)]
     if not quiet:
         print_summary(result, file, out, notes, report=report, explain=explain, as_json=as_json)
@@ -202,13 +205,6 @@ def _page(result: LabelingResult, file: str, delimiter: str | None, encoding: st
     return render_report(result, title=title, reading=reading).encode("utf-8")
 
 
-def _write_page(page: bytes, report: str) -> None:
-    from leaven.tables._write import atomic_output
-
-    with atomic_output(report) as stream:
-        stream.write(page)
-
-
 def parse_prior(text: str) -> str | dict[str, float] | None:
     """Understand the value of ``--prior``.
 
@@ -236,34 +232,36 @@ def parse_prior(text: str) -> str | dict[str, float] | None:
         ) from None
 
 
-def _check_output(file: str, out: str, force: bool) -> TableFormat:
-    from leaven.tables._format import format_of_path
+def check_report(report: str) -> None:
+    """Raise if the report cannot be written to this path."""
+    from leaven._files import output_problem
 
-    format_of_path(file)
-    out_format = format_of_path(out)
-    if STANDARD_STREAM in (file, out):
-        return out_format
+    problem = output_problem(report)
+    if problem is not None:
+        raise BadInput(problem)
+
+
+def _refuse_input_as_output(file: str, out: str, force: bool) -> None:
+    if force or STANDARD_STREAM in (file, out):
+        return
     # A hard link is the same file under another name.
-    same = os.path.realpath(file) == os.path.realpath(out) or (
+    if os.path.realpath(file) == os.path.realpath(out) or (
         os.path.exists(file) and os.path.exists(out) and os.path.samefile(file, out)
-    )
-    if same and not force:
+    ):
         raise BadInput(f"The output {out} is the input. Pass --force to replace it.")
-    return out_format
 
 
 def _like_input(
-    file: str, in_format: TableFormat, out: str, out_format: TableFormat
+    source: TableFormat, found: TableFormat, output: TableFormat, out: str
 ) -> TableFormat:
-    """Write as the input was written, as far as the name of the output allows."""
-    from dataclasses import replace
+    """Write as the input was written, as far as the name of the output allows.
 
-    from leaven.tables._format import format_of_path
-
-    if (in_format.kind, out_format.kind) != ("csv", "csv"):
-        return out_format
-    if format_of_path(file).delimiter == out_format.delimiter:
-        out_format = replace(out_format, delimiter=in_format.delimiter)
+    ``source`` is the format by the name of the input, ``found`` that of the file itself.
+    """
+    if (found.kind, output.kind) != ("csv", "csv"):
+        return output
+    if source.delimiter == output.delimiter:
+        output = replace(output, delimiter=found.delimiter)
     if out == STANDARD_STREAM:
-        return out_format
-    return replace(out_format, encoding=in_format.encoding, newline=in_format.newline)
+        return output
+    return replace(output, encoding=found.encoding, newline=found.newline)

@@ -105,7 +105,7 @@ def _choice(result: LabelingResult, explain: bool) -> list[str]:
 
 def _review(summary: LabelingSummary) -> str:
     rows = "row is" if summary.n_review == 1 else "rows are"
-    return f"To review: {summary.n_review:,} {rows} hard to call ({summary.review_rule})"
+    return f"To review: {summary.n_review:,} {rows} hard to classify ({summary.review_rule})"
 
 
 def _print_asked(screen: Any, result: LabelingResult) -> None:

@@ -65,7 +65,7 @@ class GraphBuilder(BaseEstimator):
             )
             if self._is_precomputed():
                 check_precomputed(X, square=True)
-        labeled = labeled_mask(y) if y is not None and self._uses_labels() else None
+        labeled = labeled_mask(y) if y is not None and self.uses_labels() else None
         if labeled is not None and len(labeled) != num_samples(X):
             raise ValueError(f"X has {num_samples(X)} rows, but y has {len(labeled)}.")
         if self.memory is None:
@@ -79,7 +79,13 @@ class GraphBuilder(BaseEstimator):
     def _is_precomputed(self) -> bool:
         return isinstance(metric := getattr(self, "metric", None), str) and metric == "precomputed"
 
-    def _uses_labels(self) -> bool:
+    def uses_labels(self) -> bool:
+        """Whether the graph depends on which rows carry a label.
+
+        Returns
+        -------
+        bool
+        """
         return False
 
     def _fit_graph(self, X: Any, labeled: NDArray[np.bool_] | None) -> None:

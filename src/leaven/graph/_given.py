@@ -190,8 +190,14 @@ class SumGraph(GraphBuilder):
         """Whether any of the graphs looks at the features."""
         return any(builder.uses_features for builder in self.graphs)
 
-    def _uses_labels(self) -> bool:
-        return any(builder._uses_labels() for builder in self.graphs)
+    def uses_labels(self) -> bool:
+        """Whether any of the graphs depends on the labels.
+
+        Returns
+        -------
+        bool
+        """
+        return any(builder.uses_labels() for builder in self.graphs)
 
     def _fit_graph(self, X: Any, labeled: NDArray[np.bool_] | None) -> None:
         if not len(self.graphs):

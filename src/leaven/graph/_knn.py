@@ -100,7 +100,13 @@ class KNNGraph(GraphBuilder):
         self.memory = memory
         self.n_jobs = n_jobs
 
-    def _uses_labels(self) -> bool:
+    def uses_labels(self) -> bool:
+        """Whether ``include_labeled`` is set.
+
+        Returns
+        -------
+        bool
+        """
         return self.include_labeled
 
     def _fit_graph(self, X: Any, labeled: NDArray[np.bool_] | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from leaven.graph_based._base import GraphClassifier as GraphClassifier
 from leaven.graph_based._belief import BeliefPropagationClassifier
 from leaven.graph_based._class_mass import class_mass_normalization
 from leaven.graph_based._harmonic import HarmonicClassifier

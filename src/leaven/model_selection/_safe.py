@@ -9,60 +9,25 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from sklearn.base import BaseEstimator, clone
-from sklearn.pipeline import Pipeline
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
-from leaven._base import TransductionMixin
 from leaven._compat import Interval, StrOptions, num_samples
-from leaven._labels import UNLABELED, class_prior
+from leaven._labels import class_prior
 from leaven._progress import progress_bar
 from leaven._threads import one_thread_if_small
-from leaven.model_selection._safe_candidates import (
-    SEMI_SUPERVISED,
-    SUPERVISED,
-    Candidate,
-    Facts,
-    collect_candidates,
-    is_of_sklearn,
-    kind_of_values,
-    last_step,
-)
-from leaven.model_selection._safe_folds import (
-    Data,
-    Folds,
-    OutOfTimeError,
-    choose_within_folds,
-    class_probabilities,
-    cross_validate,
-    draw_folds,
-    fit_candidate,
-    row_correctness,
-    score_folds,
-    training_probabilities,
-)
-from leaven.model_selection._safe_report import (
-    FAILED,
-    SKIPPED,
-    TRIED,
-    Decision,
-    Outcome,
-    SafeReport,
-    candidate_table,
-    decide,
-    estimate_from_folds,
-    estimate_share,
-    pair_table,
-    voters_among,
-)
-from leaven.model_selection._safe_vote import (
-    FEWEST_VOTERS,
-    VOTE,
-    VotingCandidates,
-    count_votes,
-)
+from leaven.base import TransductionMixin, class_probabilities
+from leaven.model_selection._safe_report import SafeReport
 from leaven.model_selection._scoring import labeled_scorer
+from leaven.selection import (
+    TRIED,
+    Problem,
+    Selection,
+    Step,
+    make_candidates,
+    select,
+    standard_problem,
+)
 
 _logger = logging.getLogger("leaven")
 
@@ -77,8 +42,8 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
     become unlabeled rows, every unlabeled row stays in training, and all candidates see the
     same folds. The best semi-supervised candidate is used if it is better than the best
     supervised one by more than ``caution`` standard errors of their paired difference; if
-    not, the best supervised candidate is used. The best of several is lucky, and its score too
-    good: what luck adds is estimated and taken off before the two are compared. ``report_``
+    not, the best supervised candidate is used. The score of the best of several is too good:
+    this selection bias is estimated and taken off before the two are compared. ``report_``
     tells what was tried, what was chosen, and why.
 
     Parameters
@@ -87,8 +52,9 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
         What to choose from. A list holds names of the defaults and pairs (name, estimator) of
         your own; a dict goes from name to estimator. An estimator is semi-supervised if it is
         a classifier of leaven or of ``sklearn.semi_supervised`` (a pipeline is what its last
-        step is, and a wrapper such as a grid search what its ``estimator`` is); any other is
-        supervised and is fitted on the labeled rows only. Own estimators get ``X`` as it is.
+        step is, and a search what its ``estimator`` is; see
+        :func:`leaven.base.learns_from_unlabeled`); any other is supervised and is fitted on the
+        labeled rows only. Own estimators get ``X`` as it is.
         The defaults, which None stands for, are in the notes.
     caution : float, default=1.0
         How many standard errors the gain by unlabeled rows must exceed. With 0 any gain is
@@ -97,7 +63,7 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
         Whether the candidates also vote, if there are three or more. Those that are behind the
         best by more than two standard errors have no vote. The vote then stands for all that
         use unlabeled rows, unless a single one leads it by two standard errors: the best of
-        many is often the luckiest.
+        many owes part of its lead to chance.
     n_repeats : int or "auto", default="auto"
         How often to repeat the cross-validation with other folds. "auto" makes about ten fits
         of each candidate. Equal repeats are left out: few labels can be split in few ways.
@@ -119,7 +85,7 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
     progress : bool, default=False
         Whether to show a progress bar.
     verbose : int, default=0
-        1 logs a line a candidate to the logger ``leaven``.
+        1 logs a line per candidate to the logger ``leaven``.
 
     Attributes
     ----------
@@ -167,8 +133,8 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
     means over rows, and the corrected resampled variance over folds [2]_ is used.
 
     The score of the best supervised candidate is drawn towards the mean of all supervised ones
-    by as much of its lead as chance explains [3]_: without this the luckiest of three is what
-    unlabeled rows are measured by. The vote is not chosen and needs no such correction.
+    by as much of its lead as chance explains [3]_: without this, unlabeled rows are measured by
+    a score that is too good. The vote is not selected and needs no such correction.
 
     With one label in every class nothing can be held out: the first supervised candidate is
     used. The estimate is of one draw of labels; the method guards on average, not always.
@@ -255,67 +221,37 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
 
     def _fit(self, X: Any, y: Any) -> SafeClassifier:
         started = time.perf_counter()
-        candidates, data, rng = self._set_up(X, y)
-        codes = data.codes
-        folds = draw_folds(codes, self.n_repeats, rng)
-        if folds is None:
-            outcomes, decision = self._without_estimate(candidates)
-        else:
-            outcomes = self._try_candidates(candidates, data, folds, started)
-            outcomes += self._hold_vote(outcomes, data, folds)
-            if not any(outcome.status == TRIED for outcome in outcomes):
-                reasons = " ".join(outcome.reason for outcome in outcomes)
-                raise ValueError(f"No candidate could be estimated. {reasons}")
-            decision = decide(outcomes, folds.n_splits, self.caution, self._by_row())
-        by_name = {candidate.name: candidate for candidate in candidates}
-        params = {outcome.name: outcome.params or {} for outcome in outcomes}
-        kind = SEMI_SUPERVISED
-        if decision.choice == VOTE:
-            self._fit_vote([each for each in candidates if each.name in self._voters], params, data)
-        else:
-            kind = by_name[decision.choice].kind
-            self._fit_chosen(by_name[decision.choice], params[decision.choice], data)
-        self.unlabeled_helped_ = decision.unlabeled_helped
-        self.report_ = SafeReport(
-            candidates=candidate_table(outcomes),
-            differences=decision.differences,
-            choice=decision.choice,
-            kind=kind,
-            unlabeled_helped=decision.unlabeled_helped,
-            reason=decision.reason,
-            best_supervised=decision.best_supervised,
-            best_semi_supervised=decision.best_semi_supervised,
-            scoring=self.scoring if isinstance(self.scoring, str) else repr(self.scoring),
-            caution=float(self.caution),
-            n_labeled=int((codes != UNLABELED).sum()),
-            n_unlabeled=int((codes == UNLABELED).sum()),
-            n_classes=len(self.classes_),
-            n_tested=0 if folds is None else len(folds.rows),
-            n_splits=0 if folds is None else folds.n_splits,
-            n_repeats=0 if folds is None else len(folds.fold),
-            seconds=time.perf_counter() - started,
-            notes=self._notes(codes, folds),
-            luck=decision.luck,
-        )
-        if self.verbose:
-            _logger.info("SafeClassifier: %s", decision.reason)
-        return self
-
-    def _set_up(self, X: Any, y: Any) -> tuple[list[Candidate], Data, np.random.RandomState]:
-        """Check the data, and make the candidates that fit them."""
         X, codes = self._validate_fit(X, y, **_CHECKS)
         rng = check_random_state(self.random_state)
-        values = kind_of_values(X)
-        facts = Facts(
-            n_rows=X.shape[0],
-            n_classes=len(self.classes_),
-            n_unlabeled=int((codes == UNLABELED).sum()),
-            is_sparse=sparse.issparse(X),
-            values=values,
+        problem = standard_problem(
+            X,
+            codes,
+            self.classes_,
             prior=self._prior(codes),
             seed=int(rng.randint(np.iinfo(np.int32).max)),
         )
-        return collect_candidates(self.candidates, facts), Data(X, codes, values), rng
+        candidates = make_candidates(self.candidates, problem)
+        with progress_bar("SafeClassifier", len(candidates), show=self.progress) as move:
+
+            def follow(step: Step) -> None:
+                move(step.done, name=step.name)
+                if self.verbose:
+                    _log(step)
+
+            selection = select(
+                problem,
+                candidates,
+                caution=self.caution,
+                vote=self.vote,
+                n_repeats=self.n_repeats,
+                score=self._score(problem),
+                time_limit=self.time_limit,
+                random_state=rng,
+                n_jobs=self.n_jobs,
+                progress=follow,
+            )
+        self._store(selection, problem, time.perf_counter() - started)
+        return self
 
     def _prior(self, codes: NDArray[np.intp]) -> Any:
         """The prior in the order of the codes; "labeled" is left to each fold."""
@@ -323,184 +259,36 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
             return self.prior
         return class_prior(self.prior, codes, self.classes_)
 
-    def _by_row(self) -> bool:
-        return isinstance(self.scoring, str) and self.scoring == "accuracy"
-
-    def _try_candidates(
-        self, candidates: list[Candidate], data: Data, folds: Folds, started: float
-    ) -> list[Outcome]:
-        """Estimate the candidates, the cheap ones first; give them in order of preference."""
-        found: dict[str, Outcome] = {}
-        order = sorted(candidates, key=lambda candidate: candidate.cost)
-        with progress_bar("SafeClassifier", len(order), show=self.progress) as move:
-            for candidate in order:
-                found[candidate.name] = self._try(candidate, data, folds, started, found)
-                move(name=candidate.name)
-                if self.verbose:
-                    _log(found[candidate.name])
-        return [found[candidate.name] for candidate in candidates]
-
-    def _try(
-        self,
-        candidate: Candidate,
-        data: Data,
-        folds: Folds,
-        started: float,
-        found: dict[str, Outcome],
-    ) -> Outcome:
-        name, kind = candidate.name, candidate.kind
-        if candidate.skipped is not None:
-            return Outcome(name, kind, SKIPPED, candidate.skipped)
-        begun = time.perf_counter()
-        left = None
-        if self.time_limit is not None and any(o.status == TRIED for o in found.values()):
-            left = self.time_limit - (begun - started)
-            if left <= 0:
-                reason = f"{name} was skipped: the time limit of {self.time_limit:g} s was over."
-                return Outcome(name, kind, SKIPPED, reason)
-        try:
-            results, estimate, params, proba = self._estimate(candidate, data, folds, left)
-        except OutOfTimeError as error:
-            took = time.perf_counter() - begun
-            return Outcome(name, kind, SKIPPED, str(error), seconds=took)
-        except Exception as error:
-            # Whatever goes wrong inside a candidate is no reason to do without the others.
-            took = time.perf_counter() - begun
-            reason = f"{name} failed: {type(error).__name__}: {error}"
-            return Outcome(name, kind, FAILED, reason, seconds=took)
-        took = time.perf_counter() - begun
-        return Outcome(name, kind, TRIED, "", results, estimate, params, took, proba)
-
-    def _estimate(
-        self, candidate: Candidate, data: Data, folds: Folds, seconds_left: float | None
-    ) -> tuple[NDArray[np.float64], Any, dict[str, Any], NDArray[Any]]:
-        """Give the results, their estimate, the parameters chosen, and the probabilities."""
-        probabilities = cross_validate(
-            candidate,
-            data,
-            folds,
-            len(self.classes_),
-            n_jobs=self.n_jobs,
-            seconds_left=seconds_left,
-        )
-        best = 0
-        chosen = probabilities[0]
-        if len(candidate.grid) > 1:
-            scores = np.stack([self._fold_scores(each, data, folds) for each in probabilities])
-            chosen, best = choose_within_folds(probabilities, scores, folds)
-        return *self._results(chosen, data, folds), candidate.grid[best], chosen
-
-    def _fold_scores(
-        self, probabilities: NDArray[Any], data: Data, folds: Folds
-    ) -> NDArray[np.float64]:
+    def _score(self, problem: Problem) -> Any:
+        """The score of held-out rows from their class probabilities; None for the accuracy."""
+        if isinstance(self.scoring, str) and self.scoring == "accuracy":
+            return None
         scorer = labeled_scorer(self.scoring)
-        return score_folds(probabilities, folds, data.X, data.codes, self.classes_, scorer)
+        classes = problem.classes
 
-    def _results(
-        self, probabilities: NDArray[Any], data: Data, folds: Folds
-    ) -> tuple[NDArray[np.float64], Any]:
-        """Give the result of each row, or of each fold if not by row, and the estimate."""
-        if self._by_row():
-            right = row_correctness(probabilities, data.codes, folds)
-            return right, estimate_share(right)
-        results = self._fold_scores(probabilities, data, folds).ravel()
-        if not np.isfinite(results).all():
-            raise ValueError(f"scoring={self.scoring!r} gave a score that is not finite.")
-        return results, estimate_from_folds(results, folds.n_splits)
+        def score(probabilities: NDArray[Any], rows: NDArray[np.intp]) -> float:
+            answers = _Answers(classes, probabilities)
+            found = scorer.score_labeled(answers, problem.X[rows], classes[problem.codes[rows]])
+            if not np.isfinite(found):
+                raise ValueError(f"scoring={self.scoring!r} gave a score that is not finite.")
+            return found
 
-    def _hold_vote(self, outcomes: list[Outcome], data: Data, folds: Folds) -> list[Outcome]:
-        """Estimate the vote of what was tried; no outcome if it is not wanted or too few vote."""
-        tried = [outcome for outcome in outcomes if outcome.status == TRIED]
-        kinds = {outcome.kind for outcome in tried}
-        if not self.vote or len(tried) < FEWEST_VOTERS or SEMI_SUPERVISED not in kinds:
-            return []
-        begun = time.perf_counter()
-        self._voters = voters_among(tried, folds.n_splits, self._by_row())
-        votes = count_votes(
-            [
-                outcome.probabilities
-                for outcome in tried
-                if outcome.name in self._voters and outcome.probabilities is not None
-            ]
+        return score
+
+    def _store(self, selection: Selection, problem: Problem, seconds: float) -> None:
+        self.best_estimator_ = selection.fitted.best_estimator
+        self._store_transduction(selection.probabilities, problem.codes)
+        self.unlabeled_helped_ = selection.decision.unlabeled_helped
+        self.report_ = SafeReport.from_selection(
+            selection,
+            problem,
+            scoring=self.scoring if isinstance(self.scoring, str) else repr(self.scoring),
+            caution=self.caution,
+            seconds=seconds,
+            notes=_lone_classes(problem) if selection.folds is not None else (),
         )
-        results, estimate = self._results(votes, data, folds)
-        took = time.perf_counter() - begun
-        return [Outcome(VOTE, SEMI_SUPERVISED, TRIED, "", results, estimate, {}, took, votes)]
-
-    def _without_estimate(self, candidates: list[Candidate]) -> tuple[list[Outcome], Decision]:
-        """With one label a class: the first supervised candidate, or else the first."""
-        usable = [candidate for candidate in candidates if candidate.skipped is None]
-        if not usable:
-            reasons = " ".join(str(candidate.skipped) for candidate in candidates)
-            raise ValueError(f"No candidate fits the data. {reasons}")
-        preferred = [candidate for candidate in usable if candidate.kind == SUPERVISED]
-        chosen = (preferred or usable)[0]
-        cannot = "no class has two labels, so that none could be held out"
-        outcomes = [
-            Outcome(
-                candidate.name,
-                candidate.kind,
-                SKIPPED,
-                candidate.skipped or f"{candidate.name} was not estimated: {cannot}.",
-            )
-            for candidate in candidates
-        ]
-        reason = (
-            f"Whether the unlabeled rows helped cannot be told: {cannot}. By default "
-            f"{chosen.name} is used, the first {chosen.kind} candidate. Label a second row of a "
-            "class."
-        )
-        supervised, semi = (
-            next((c.name for c in usable if c.kind == kind), None)
-            for kind in (SUPERVISED, SEMI_SUPERVISED)
-        )
-        nothing = pair_table([], 0, by_row=True)
-        return outcomes, Decision(chosen.name, "cannot tell", reason, supervised, semi, nothing)
-
-    def _fit_chosen(self, chosen: Candidate, params: dict[str, Any], data: Data) -> None:
-        X, codes, node = data.rows_for(chosen)
-        estimator, builder = data.share_graph(chosen, X)
-        estimator.set_params(**params)
-        n_classes = len(self.classes_)
-        # scikit-learn's semi-supervised classifiers know unlabeled rows among integers only.
-        by_code = is_of_sklearn(last_step(estimator)) and self.classes_.dtype.kind not in "iu"
-        fit_candidate(estimator, X, codes, chosen.kind, None if by_code else self.classes_)
-        if chosen.kind == SUPERVISED:
-            distributions = class_probabilities(estimator, X, n_classes)
-        else:
-            distributions = training_probabilities(estimator, X, np.arange(len(codes)), n_classes)
-        if "graph" in estimator.get_params(deep=False) and hasattr(estimator, "graph_builder_"):
-            # The parameter as it was: a clone of the estimator builds its own graph.
-            estimator.set_params(graph=None if builder is None else clone(builder))
-        scaler = data.scaler_for(chosen)
-        self.best_estimator_ = (
-            estimator if scaler is None else Pipeline([("scale", scaler), (chosen.name, estimator)])
-        )
-        self._store_transduction(distributions[node], data.codes)
-
-    def _fit_vote(
-        self, candidates: list[Candidate], params: dict[str, dict[str, Any]], data: Data
-    ) -> None:
-        voters, distributions = [], []
-        for candidate in candidates:
-            self._fit_chosen(candidate, params[candidate.name], data)
-            voters.append((candidate.name, self.best_estimator_))
-            distributions.append(self.label_distributions_)
-        self.best_estimator_ = VotingCandidates(voters)._adopt(self.classes_)
-        self._store_transduction(count_votes(distributions), data.codes)
-
-    def _notes(self, codes: NDArray[np.intp], folds: Folds | None) -> tuple[str, ...]:
-        counts = np.bincount(codes[codes != UNLABELED])
-        lone = self.classes_[counts == 1].tolist()
-        notes = []
-        if lone and folds is not None:
-            names = ", ".join(repr(name) for name in lone)
-            notes.append(
-                f"One label only of class {names}: it stays in training and is not tested."
-            )
-        if folds is not None and len(folds.rows) < 10:
-            notes.append(f"All estimates are from {len(folds.rows)} labeled rows, and rough.")
-        return tuple(notes)
+        if self.verbose:
+            _logger.info("SafeClassifier: %s", selection.decision.reason)
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Class probabilities of new rows by the chosen candidate.
@@ -515,7 +303,7 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, **_CHECKS)
-        return class_probabilities(self.best_estimator_, X, len(self.classes_))
+        return class_probabilities(self.best_estimator_, X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -523,7 +311,42 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
         return tags
 
 
-def _log(outcome: Outcome) -> None:
+class _Answers(ClassifierMixin, BaseEstimator):
+    """Gives a scorer the probabilities that are known already."""
+
+    def __init__(self, classes: NDArray[Any], probabilities: NDArray[Any]) -> None:
+        self.classes_ = classes
+        self._probabilities = probabilities
+
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        return self._probabilities
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        return np.asarray(self.classes_[self._probabilities.argmax(axis=1)])
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        p = self._probabilities
+        return np.asarray(p[:, 1]) if p.shape[1] == 2 else p
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
+def _lone_classes(problem: Problem) -> tuple[str, ...]:
+    """A note on the classes with one label, which cannot be held out."""
+    counts = np.bincount(problem.codes[problem.labeled], minlength=problem.n_classes)
+    lone = problem.classes[counts == 1].tolist()
+    if not lone:
+        return ()
+    names = ", ".join(repr(name) for name in lone)
+    return (f"One label only of class {names}: it stays in training and is not tested.",)
+
+
+def _log(step: Step) -> None:
+    """Log what became of the candidate before."""
+    outcome = step.last
+    if outcome is None:
+        return
     if outcome.status != TRIED:
         _logger.info("SafeClassifier: %s", outcome.reason)
         return

@@ -91,6 +91,10 @@ class LabeledScorer:
             X = _take_rows(X, np.flatnonzero(labeled))
         return self._scorer(estimator, X, given)
 
+    def score_labeled(self, estimator: Any, X: Any, y: NDArray[Any]) -> float:
+        """Score rows that all carry a label, whose names are of one type already."""
+        return self._scorer(estimator, X, y)
+
     def __repr__(self) -> str:
         return f"labeled_scorer({self.metric!r})"
 

@@ -14,28 +14,11 @@ from sklearn.utils.validation import check_consistent_length, check_random_state
 
 from leaven._labels import UNLABELED, encode_labels
 from leaven.exceptions import LeavenWarning
+from leaven.selection import adaptive_n_splits
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 _SINGLETONS = ("train", "error")
-
-
-def adaptive_n_splits(codes: NDArray[np.intp], max_splits: int) -> int:
-    """Number of folds that the smallest class with two labeled rows or more allows.
-
-    Zero when no class has two labeled rows, for then no row can be both held out and known
-    in training.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leaven.model_selection._split import adaptive_n_splits
-    >>> adaptive_n_splits(np.array([0, 0, 0, 1, 1, 1, 1, -1]), max_splits=10)
-    3
-    """
-    counts = _label_counts(codes)
-    divisible = counts[counts >= 2]
-    return int(min(max_splits, divisible.min())) if len(divisible) else 0
 
 
 def hold_out_rows(

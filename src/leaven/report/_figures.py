@@ -94,7 +94,7 @@ def whiskers(selection: SafeReport) -> str:
     for number, trial in enumerate(found):
         chosen = trial.name == selection.choice
         parts.append(_whisker(trial, chosen, top + step * number, place, show))
-    label = f"{selection.scoring.capitalize()} of the methods on labels held back, best first: "
+    label = f"{selection.scoring.capitalize()} of the methods on labels held out, best first: "
     label += ", ".join(f"{trial.name} {show(trial.score)}" for trial in found)
     return _picture("methods-svg", label, bottom + 24, "".join(parts))
 

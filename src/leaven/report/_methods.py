@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from leaven.model_selection._safe_vote import VOTE
 from leaven.report._figures import (
     MOST_CURVES,
     curve_legend,
@@ -24,6 +23,7 @@ from leaven.report._selection import (
     tried,
 )
 from leaven.report._text import bullets, count, name, percent, points, safe, table
+from leaven.selection import VOTE
 from leaven.tables import LabelingSummary
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def methods_section(selection: SafeReport | None, summary: LabelingSummary) -> str:
-    """Show how the methods did on labels held back, and why one of them was chosen."""
+    """Show how the methods did on labels held out, and why one of them was chosen."""
     opening = '<section id="methods"><h2>Methods that were tried</h2>'
     if selection is None:
         return (
@@ -60,14 +60,14 @@ def methods_section(selection: SafeReport | None, summary: LabelingSummary) -> s
 def _choice(selection: SafeReport, found: list[Trial]) -> str:
     """Say which method labeled the table, and why that one."""
     chosen, best = name(selection.choice), found[0].name if found else ""
-    opening = f"{count(len(found), 'method')} were compared on labels that were held back. "
+    opening = f"{count(len(found), 'method')} were compared on labels that were held out. "
     if len(found) < 2:
         return safe(selection.reason, 2000)
     scores = {trial.name: trial.score for trial in found}
     if selection.choice == VOTE:
         return (
             f"{opening}<b>{chosen}</b> labeled the table: the methods decide each row together, "
-            "since with few labels a single one that looks best may only have been lucky."
+            "since with few labels a single one that looks best may owe its lead to chance."
         )
     if scores.get(selection.choice) == found[0].score:
         return f"{opening}<b>{chosen}</b> did best and labeled the table."
@@ -80,7 +80,7 @@ def _choice(selection: SafeReport, found: list[Trial]) -> str:
 def _caption(selection: SafeReport) -> str:
     score = "Share of right labels" if is_share(selection) else safe(selection.scoring)
     return (
-        f"{score} among the {count(selection.n_tested, 'label')} that were held back in turn "
+        f"{score} among the {count(selection.n_tested, 'label')} that were held out in turn "
         f"({count(selection.n_splits, 'fold')}, {count(selection.n_repeats, 'repeat')}), with "
         "intervals of about 95 %. Wide intervals come from few labels; the best of several looks "
         "a little better than it is."
@@ -118,7 +118,7 @@ def _numbers(selection: SafeReport, found: list[Trial]) -> str:
     unit = " in points" if is_share(selection) else ""
     caption = (
         f"Methods, best first; differences{unit} are against the best on labeled rows only, for "
-        "methods that learn from all rows without the luck of having been best"
+        "methods that learn from all rows after correcting for selection bias"
     )
     return table(caption, header, rows)
 
@@ -152,7 +152,7 @@ def curve_section(curve: pd.DataFrame | None) -> str:
         else ""
     )
     return (
-        f"{opening}<p>Accuracy on labels held back, when only so many labels are used. A curve "
+        f"{opening}<p>Accuracy on labels held out, when only so many labels are used. A curve "
         "that still rises says that more labels will pay.</p>"
         f'<figure>{curve_legend(shown)}<div class="plot">{curves(curve, shown)}</div>'
         "<figcaption>Accuracy against the number of labels; each doubling has the same width. The "

@@ -127,7 +127,7 @@ def _confidence(result: LabelingResult, rows: Rows) -> str:
 
 def _checked_accuracy(result: LabelingResult) -> str:
     selection = result.selection
-    unchecked = "It was not checked against labels that were held back."
+    unchecked = "It was not checked against labels that were held out."
     if selection is None or selection.scoring != "accuracy":
         return unchecked
     found = selection.candidates
@@ -136,7 +136,7 @@ def _checked_accuracy(result: LabelingResult) -> str:
         return unchecked
     return (
         f"On average it is {result.summary.mean_confidence:.2f}; of the labels that were held "
-        f"back, the method called {percent(float(found['score'].iloc[0]))} right."
+        f"out, the method called {percent(float(found['score'].iloc[0]))} right."
     )
 
 
@@ -187,7 +187,7 @@ def _hardest(rows: Rows) -> str:
     caption = "Inferred labels with the lowest confidence; row 1 is the first below the header"
     text = "<p>The labels that are least certain: worth a look.</p>"
     shown = row_table(rows, rows.hardest(_HARDEST).tolist(), caption)
-    return _section("hardest", "Hardest to call", text + shown)
+    return _section("hardest", "Hardest to classify", text + shown)
 
 
 def _columns(summary: LabelingSummary) -> str:

@@ -19,7 +19,7 @@ WITHOUT = "supervised"
 
 @dataclass(frozen=True)
 class Trial:
-    """A candidate that was tried on labels held back.
+    """A candidate that was tried on labels held out.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Trial:
     seconds : float
     difference, difference_low, difference_high : float
         Of the score to that of the best supervised one, for those that use unlabeled rows
-        without the luck of having been best; NaN where there is none to compare.
+        after correcting for selection bias; NaN where there is none to compare.
     """
 
     name: str
@@ -92,7 +92,7 @@ def verdict(selection: SafeReport | None, method: str) -> str:
     if selection is None:
         return (
             "Whether the unlabeled rows helped was not checked: the method "
-            f"{plain(method)} was used without a comparison on labels held back."
+            f"{plain(method)} was used without a comparison on labels held out."
         )
     found = {trial.name: trial for trial in tried(selection)}
     best = found.get(selection.best_semi_supervised or "")
@@ -104,11 +104,11 @@ def verdict(selection: SafeReport | None, method: str) -> str:
         "no": "The unlabeled rows did not help",
     }.get(selection.unlabeled_helped, "It cannot be told whether the unlabeled rows helped")
     show, change = score_format(selection), difference_format(selection)
-    what = "of the labels held back right" if is_share(selection) else f"in {selection.scoring}"
+    what = "of the labels held out right" if is_share(selection) else f"in {selection.scoring}"
     unit = " points" if is_share(selection) else ""
     without = show(base.score)
-    if show(base.score - selection.luck) != without:
-        without += f" ({show(base.score - selection.luck)} without the luck of having been best)"
+    if show(base.score - selection.selection_bias) != without:
+        without += f" ({show(base.score - selection.selection_bias)} without selection bias)"
     return (
         f"{opening}: the best method that learns from them ({plain(best.name)}) got "
         f"{show(best.score)} {what}, the best that does not ({plain(base.name)}) "

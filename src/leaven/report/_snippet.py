@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from leaven.tables import LabelingResult, TableError
-from leaven.tables._format import format_of_path
+from leaven.tables import LabelingResult, TableError, format_of_path
 
 _PLACEHOLDER = "table.csv"
 
@@ -78,21 +77,25 @@ def _options(result: LabelingResult) -> list[str]:
         found.append(f"text={texts!r}")
     if result.selection is None:
         found.append(f"method={result.summary.method!r}")
-    for name in ("candidates", "time_limit"):
-        value = getattr(result.estimator, name, None)
-        if result.selection is not None and value is not None:
-            found.append(f"{name}={value!r}")
-    prior = getattr(result.estimator, "prior", "labeled")
+    options = result.options
+    if result.selection is not None and options.candidates is not None:
+        found.append(f"candidates={list(options.candidates)!r}")
+    if result.selection is not None and options.time_limit is not None:
+        found.append(f"time_limit={options.time_limit!r}")
+    prior = options.prior
     if prior is None or (isinstance(prior, str) and prior != "labeled"):
         found.append(f"prior={prior!r}")
     elif not isinstance(prior, str):
         names = [_plain(each.name) for each in result.summary.classes]
         pairs = prior.items() if isinstance(prior, dict) else zip(names, prior, strict=True)
-        found.append(f"prior={ {key: float(share) for key, share in pairs}!r}")
+        # From the command line the names are strings, whatever the classes are.
+        by_text = {str(each): each for each in names}
+        shares = {by_text.get(str(key), key): float(share) for key, share in pairs}
+        found.append(f"prior={shares!r}")
     missing = _missing_cells(result)
     if missing:
         found.append(f"missing={missing!r}")
-    seed = result.preparer.random_state
+    seed = options.random_state
     if isinstance(seed, (int, np.integer)) and seed != 0:
         found.append(f"random_state={int(seed)}")
     return found

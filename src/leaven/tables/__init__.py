@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
+from leaven.tables._compare import TableComparison, accuracy_text, compare_table
 from leaven.tables._errors import TableError
-from leaven.tables._format import TableFormat
+from leaven.tables._format import TableFormat, format_of_path, labeled_path
 from leaven.tables._kinds import ColumnKind
 from leaven.tables._label import label, label_table
+from leaven.tables._options import LabelingOptions
 from leaven.tables._prepare import TablePreparer
-from leaven.tables._read import read_table
+from leaven.tables._read import read_table, read_with_format
 from leaven.tables._result import ClassCount, LabelingResult, LabelingSummary
-from leaven.tables._study import TableComparison, compare_table
 from leaven.tables._target import encode_target
-from leaven.tables._write import write_table
+from leaven.tables._write import TableOutput, write_table
 
 __all__ = [
     "ClassCount",
     "ColumnKind",
+    "LabelingOptions",
     "LabelingResult",
     "LabelingSummary",
     "TableComparison",
     "TableError",
     "TableFormat",
+    "TableOutput",
     "TablePreparer",
+    "accuracy_text",
     "compare_table",
     "encode_target",
+    "format_of_path",
     "label",
     "label_table",
+    "labeled_path",
     "read_table",
+    "read_with_format",
     "write_table",
 ]

@@ -62,9 +62,18 @@ class TableFormat:
 def format_of_path(path: str | Path) -> TableFormat:
     r"""Tell the format by the name of a file; a name without a known suffix is an error.
 
+    Parameters
+    ----------
+    path : str or Path
+        ``"-"``, standard input or output, is CSV.
+
+    Returns
+    -------
+    TableFormat
+
     Examples
     --------
-    >>> from leaven.tables._format import format_of_path
+    >>> from leaven.tables import format_of_path
     >>> format_of_path("tickets.tsv.gz")
     TableFormat(kind='csv', delimiter='\t', encoding='utf-8', newline='\n', gzip=True)
     """
@@ -103,11 +112,20 @@ def split_suffix(path: str | Path) -> tuple[str, str, bool]:
 
 
 def labeled_path(path: str | Path) -> str:
-    """Where the labeled copy of a table goes unless the user says otherwise.
+    """Where the labeled table goes unless the user says otherwise.
+
+    Parameters
+    ----------
+    path : str or Path
+        Of the table.
+
+    Returns
+    -------
+    str
 
     Examples
     --------
-    >>> from leaven.tables._format import labeled_path
+    >>> from leaven.tables import labeled_path
     >>> labeled_path("tickets.csv.gz"), labeled_path("-")
     ('tickets.labeled.csv.gz', '-')
     """

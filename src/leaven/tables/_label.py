@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Collection, Hashable
-from typing import Any, cast
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,44 +15,33 @@ from numpy.typing import NDArray
 from leaven._labels import class_prior
 from leaven._threads import one_thread_if_small
 from leaven.exceptions import LeavenWarning, UnreachedWarning
-from leaven.model_selection._safe_candidates import SEMI_SUPERVISED, last_step
-from leaven.model_selection._safe_vote import VOTE
-from leaven.tables._choose import TableClassifier
-from leaven.tables._curve import MOST_ROWS, curve_so_far
+from leaven.selection import SEMI_SUPERVISED, VOTE, candidate_names
+from leaven.tables._curve import MAX_ROWS, curve_so_far
 from leaven.tables._errors import TableError
-from leaven.tables._kinds import TEXT, check_text_columns, suggest
+from leaven.tables._kinds import check_text_columns, suggest
 from leaven.tables._map import map_points
-from leaven.tables._methods import AUTO, check_methods, method_names
+from leaven.tables._options import LabelingOptions, make_options
 from leaven.tables._prepare import TablePreparer
 from leaven.tables._read import refuse_duplicates
 from leaven.tables._result import ClassCount, LabelingResult, LabelingSummary
-from leaven.tables._review import Review, hard_to_call, rows_to_ask
+from leaven.tables._review import Review, hard_to_classify, rows_to_ask
+from leaven.tables._scales import apply_scales, column_weights_of
+from leaven.tables._select import PreparedRows, TableSelection, select_for_table, table_problem
 from leaven.tables._target import Target, encode_target
-from leaven.tables._weigh import learn_scales, scaled
 
 GIVEN, INFERRED = "given", "inferred"
 SUFFIXES = ("predicted", "confidence", "source", "review")
 """What is added to the name of the target for the new columns."""
 
 _CONFIDENCE_DIGITS = 6
+"""Of the confidence in the table: more would be rounding of the solvers."""
 
 
 def label_table(
     table: pd.DataFrame,
     target: Hashable,
-    *,
-    text: Hashable | Collection[Hashable] | None = None,
-    method: str = AUTO,
-    candidates: Collection[str] | None = None,
-    time_limit: float | None = None,
-    prior: Any = "labeled",
-    missing: Collection[str] = (),
-    strict: bool = False,
-    ask: int = 0,
-    details: bool = True,
-    random_state: Any = 0,
-    n_jobs: int | None = None,
-    progress: bool = False,
+    options: LabelingOptions | None = None,
+    **changes: Any,
 ) -> LabelingResult:
     """Fill in the labels that are missing in a column of a table.
 
@@ -62,36 +52,10 @@ def label_table(
     target : column name
         The column with the labels. Rows where it is missing or empty are labeled; so are
         rows with -1 in a column of integers, and with a cell that ``missing`` names.
-    text : column name or collection of them, optional
-        Columns that are texts whatever they look like; others are found out.
-    method : str, default="auto"
-        ``"auto"`` tries the candidates on labels that are held back and takes the best, or
-        the best of those that learn from the labeled rows only unless the unlabeled rows
-        help by more than the error of the estimate. The name of a candidate takes that one.
-    candidates : collection of str, optional
-        What ``"auto"`` chooses from; None stands for all that fit the size of the table:
-        "logistic-regression", "naive-bayes", "linear-svm", "harmonic", "consistency",
-        "spectral-transducer", "naive-bayes-em", "self-training", "transductive-svm" and
-        "cluster-then-label".
-    time_limit : float, optional
-        Seconds after which no other candidate is tried. The final fit comes on top.
-    prior : {"labeled", "uniform"}, dict, array or None, default="labeled"
-        Class proportions that the graph methods aim at: those of the labeled rows, equal
-        ones, given ones by class name, or none at all.
-    missing : collection of str, default=()
-        Cells of the target that mean "no label", such as ``"NA"``.
-    strict : bool, default=False
-        Refuse labels with stray spaces, and labels that differ only in case or spaces,
-        instead of a warning.
-    ask : int, default=0
-        How many rows to name that are most worth labeling next.
-    details : bool, default=True
-        Whether to make the learning curve and the map too, which only the report shows.
-    random_state : int, RandomState instance or None, default=0
-    n_jobs : int, optional
-        Folds that are computed at the same time.
-    progress : bool, default=False
-        Whether to show a progress bar on standard error.
+    options : LabelingOptions, optional
+        How to label it.
+    **changes
+        Any of the fields of :class:`LabelingOptions` by name, such as ``method="harmonic"``.
 
     Returns
     -------
@@ -99,7 +63,7 @@ def label_table(
         ``result.table`` has all rows in order, with the index and the columns that came,
         and ``TARGET_predicted`` (given labels stay), ``TARGET_confidence`` (the probability
         of the predicted class; 1 for given labels), ``TARGET_source`` (``"given"`` or
-        ``"inferred"``) and ``TARGET_review`` (whether the row is hard to call).
+        ``"inferred"``) and ``TARGET_review`` (whether the row is hard to classify).
 
     Raises
     ------
@@ -114,16 +78,16 @@ def label_table(
 
     Notes
     -----
-    With one label in every class nothing can be held back, and "auto" is "harmonic".
+    With one label in every class nothing can be held out, and "auto" is "harmonic".
 
-    Rows hard to call: of n labels held back the method called e wrong, and the share
+    Rows hard to classify: of n labels held out the method got e wrong, and the share
     (e + 1) / (n + 2) of the inferred rows, those with the lowest confidence, are flagged.
-    Where no labels were held back it is a tenth of them.
+    Where no labels were held out it is a tenth of them.
 
-    Up to 5,000 rows the weights of the columns, which are learned from labels, are learned
-    anew in each fold; the estimate knows nothing of the labels held back.
+    With at most 5,000 rows the weights of the columns, which are learned from labels, are
+    learned anew in each fold; the estimate knows nothing of the labels held out.
 
-    Of more than 50,000 unlabeled rows "auto" learns from so many, drawn at random, and from all
+    Of more than 50,000 unlabeled rows "auto" learns from as many, drawn at random, and from all
     labeled rows; what it chose on these labels the other rows as new ones, and a note says so.
     The method of a name learns from all rows.
 
@@ -139,113 +103,35 @@ def label_table(
     >>> label_table(fruit, "kind").table["kind_predicted"].tolist()
     ['cherry', 'cherry', 'cherry', 'cherry', 'apple', 'apple', 'apple', 'apple']
     """
-    start = time.perf_counter()
-    check_methods(method, candidates)
-    _check_numbers(ask, time_limit)
-    features, texts = check_columns(table, target, text)
-    labels = encode_target(table[target], missing=missing, strict=strict)
-    for doubt in labels.doubts:
+    started = time.perf_counter()
+    options = make_options(options, changes, needed_by="label_table")
+    prepared = prepare_table(table, target, options)
+    for doubt in prepared.labels.doubts:
         warnings.warn(doubt, LeavenWarning, stacklevel=2)
-    preparer = TablePreparer(text=texts, weigh=False, random_state=random_state)
-    Z = preparer.fit_transform(features)
-    estimator = TableClassifier(
-        preparer.layout_,
-        method=method,
-        candidates=None if candidates is None else list(candidates),
-        metric=preparer.metric_,
-        has_text=any(kind.kind == TEXT for kind in preparer.kinds_),
-        time_limit=time_limit,
-        prior=check_prior(prior, labels),
-        random_state=random_state,
-        n_jobs=n_jobs,
-        progress=progress,
-    )
     with one_thread_if_small(len(table)):
-        codes, probabilities = _infer(estimator, Z, labels)
-    selection = getattr(estimator, "report_", None)
-    review = hard_to_call(probabilities, labels.given, selection)
-    labeled, confidence = _labeled_table(table, target, labels, codes, probabilities, review)
-    rng = np.random.RandomState(random_state if isinstance(random_state, int) else 0)
-    rows, known = Z, labels.codes
-    if estimator.sample_ is not None:
-        rows, known = Z[estimator.sample_], known[estimator.sample_]
-    scales, weights = learn_scales(rows, preparer.layout_, known, rng)
-    curve = points = asked = None
-    if details:
-        with one_thread_if_small(len(table)):
-            curve = _curve(estimator, Z, labels, time_limit)
-    if details or ask:
-        Z = scaled(Z, scales, copy=False)
-    if details:
-        points = map_points(Z, labels.given, random_state)
-    if ask:
-        asked = rows_to_ask(
-            Z,
-            probabilities,
-            labels.given,
-            ask,
-            metric=preparer.metric_,
-            random_state=random_state,
-        )
-    summary = LabelingSummary(
-        target=str(target),
-        n_rows=len(table),
-        n_given=int(labels.given.sum()),
-        n_inferred=int((~labels.given).sum()),
-        classes=_class_counts(labels, codes),
-        method=method if selection is None else selection.choice,
-        mean_confidence=round(float(confidence[~labels.given].mean()), _CONFIDENCE_DIGITS),
-        columns={kind.name: kind.kind for kind in preparer.kinds_ if not kind.reason},
-        weights=dict(zip(preparer.layout_.names, weights.tolist(), strict=True)),
-        dropped=dict(preparer.dropped_),
-        notes=labels.notes,
-        n_review=int(review.rows.sum()),
-        review_confidence=(
-            None if review.highest is None else round(review.highest, _CONFIDENCE_DIGITS)
-        ),
-        review_rule=review.rule,
-        seconds=round(time.perf_counter() - start, 3),
-    )
-    shares = pd.DataFrame(probabilities, index=table.index, columns=list(labels.classes))
-    return LabelingResult(
-        labeled, summary, shares, preparer, estimator, selection, curve, points, asked
-    )
+        chosen = _select(prepared, options)
+    _warn_of_unreached(chosen)
+    review = hard_to_classify(chosen.probabilities, prepared.labels.given, chosen.report)
+    result = _summarize(table, target, options, prepared, chosen, review)
+    result = _with_details(result, prepared, options)
+    took = round(time.perf_counter() - started, 3)
+    return replace(result, summary=replace(result.summary, seconds=took))
 
 
-def label(
-    table: pd.DataFrame,
-    target: Hashable,
-    *,
-    text: Hashable | Collection[Hashable] | None = None,
-    method: str = AUTO,
-    candidates: Collection[str] | None = None,
-    time_limit: float | None = None,
-    prior: Any = "labeled",
-    missing: Collection[str] = (),
-    strict: bool = False,
-    random_state: Any = 0,
-    n_jobs: int | None = None,
-    progress: bool = False,
-) -> pd.DataFrame:
+def label(table: pd.DataFrame, target: Hashable, **changes: Any) -> pd.DataFrame:
     """Fill in the labels that are missing in a column of a table.
 
-    The short form of :func:`~leaven.tables.label_table`, which explains the parameters and
-    also returns how the method was chosen. It does what the command ``leaven label`` does.
+    The short form of :func:`~leaven.tables.label_table`, which also returns how the method was
+    chosen. It does what the command ``leaven label`` does.
 
     Parameters
     ----------
     table : DataFrame
     target : column name
-    text : column name or collection of them, optional
-    method : str, default="auto"
-    candidates : collection of str, optional
-    time_limit : float, optional
-    prior : {"labeled", "uniform"}, dict, array or None, default="labeled"
-    missing : collection of str, default=()
-    strict : bool, default=False
-    random_state : int, RandomState instance or None, default=0
-    n_jobs : int, optional
-    progress : bool, default=False
+    **changes
+        Any of the fields of :class:`~leaven.tables.LabelingOptions` by name, such as
+        ``method="harmonic"``, but for ``ask`` and ``details``, which only
+        :func:`~leaven.tables.label_table` answers.
 
     Returns
     -------
@@ -261,32 +147,55 @@ def label(
     >>> label(table, target="y")[["y_predicted", "y_source"]].to_numpy().tolist()
     [[0, 'given'], [0, 'inferred'], [0, 'inferred'], [1, 'given'], [1, 'inferred'], [1, 'inferred']]
     """
-    return label_table(
-        table,
-        target,
-        text=text,
-        method=method,
-        candidates=candidates,
-        time_limit=time_limit,
-        prior=prior,
-        missing=missing,
-        strict=strict,
-        details=False,
-        random_state=random_state,
-        n_jobs=n_jobs,
-        progress=progress,
-    ).table
+    for name in ("ask", "details"):
+        if name in changes:
+            raise TypeError(f"label returns the table alone, without {name}: use label_table.")
+    options = make_options(None, changes, needed_by="label")
+    return label_table(table, target, replace(options, details=False)).table
 
 
-def _check_numbers(ask: Any, time_limit: Any) -> None:
-    if isinstance(ask, bool) or not isinstance(ask, (int, np.integer)) or ask < 0:
-        raise TableError(f"ask must be a number of rows, 0 or more, got {ask!r}.")
-    if time_limit is not None and not time_limit > 0:
-        raise TableError(f"time_limit must be a number of seconds above 0, got {time_limit!r}.")
+@dataclass(frozen=True, eq=False)
+class PreparedTable:
+    """A table in the form in which methods take it.
+
+    Parameters
+    ----------
+    labels : Target
+    preparer : TablePreparer
+        Fitted, without weights.
+    rows : PreparedRows
+    prior : {"labeled", "uniform"}, array of shape (n_classes,) or None
+    """
+
+    labels: Target
+    preparer: TablePreparer
+    rows: PreparedRows
+    prior: Any
 
 
-def check_columns(
-    table: pd.DataFrame, target: Hashable, text: Hashable | Collection[Hashable] | None
+def prepare_table(
+    table: pd.DataFrame,
+    target: Hashable,
+    options: LabelingOptions,
+    *,
+    needs_unlabeled: bool = True,
+) -> PreparedTable:
+    """Check a table, encode its labels, and turn its columns into features."""
+    features, texts = _check_columns(table, target, options.texts)
+    labels = encode_target(
+        table[target],
+        missing=options.missing,
+        strict=options.strict,
+        needs_unlabeled=needs_unlabeled,
+    )
+    prior = _check_prior(options.prior, labels)
+    preparer = TablePreparer(text=texts, weigh=False, random_state=options.random_state)
+    Z = preparer.fit_transform(features)
+    return PreparedTable(labels, preparer, PreparedRows.of(preparer, Z), prior)
+
+
+def _check_columns(
+    table: pd.DataFrame, target: Hashable, texts: list[Hashable]
 ) -> tuple[pd.DataFrame, list[str]]:
     """Return the columns to learn from, named by strings, and the names of the texts."""
     if not isinstance(table, pd.DataFrame):
@@ -304,12 +213,6 @@ def check_columns(
                 f"The table already has a column {f'{target}_{suffix}'!r}. Is it the output of "
                 "an earlier run? Rename or remove that column."
             )
-    if text is None:
-        texts: list[Hashable] = []
-    elif isinstance(text, (list, tuple, set, frozenset)):
-        texts = list(text)
-    else:
-        texts = [cast(Hashable, text)]
     if target in texts:
         raise TableError(f"{target!r} cannot be both the target and a text to learn from.")
     features = table.drop(columns=[target])
@@ -322,7 +225,7 @@ def check_columns(
     return features, [str(name) for name in texts]
 
 
-def check_prior(prior: Any, labels: Target) -> Any:
+def _check_prior(prior: Any, labels: Target) -> Any:
     """Check the class proportions and bring them into the order of the classes."""
     if prior is None:
         return None
@@ -337,65 +240,88 @@ def check_prior(prior: Any, labels: Target) -> Any:
     return prior if isinstance(prior, str) else proportions
 
 
-def _infer(
-    estimator: TableClassifier, Z: Any, labels: Target
-) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Fit the estimator and return the class and the class probabilities of every row."""
+def _select(prepared: PreparedTable, options: LabelingOptions) -> TableSelection:
+    labels = prepared.labels
     try:
-        estimator.fit(Z, labels.codes)
+        return select_for_table(
+            prepared.rows, labels.codes, len(labels.classes), options, prepared.prior
+        )
     except ValueError as error:
         raise TableError(str(error)) from error
-    n_unreached = getattr(last_step(estimator.best_estimator_), "n_unreached_", 0)
-    if n_unreached:
-        sampled = "" if estimator.sample_ is None else " of the sample"
-        warnings.warn(
-            f"{n_unreached:,} distinct rows{sampled} are near no labeled row, nor near rows that "
-            "are, and got the class proportions of the labels. Label some of the rows with the "
-            "lowest confidence.",
-            UnreachedWarning,
-            stacklevel=3,
+
+
+def _warn_of_unreached(chosen: TableSelection) -> None:
+    """Warn of rows that no label reaches, be the graph of one method or of one that votes."""
+    n_unreached = chosen.selection.fitted.n_unreached
+    if not n_unreached:
+        return
+    sampled = "" if chosen.sample is None else " of the sample"
+    what = "they got the class proportions of the labels"
+    if len(chosen.selection.fitted.candidates) > 1:
+        what = (
+            "those of the voting methods that go by neighbors gave them the class proportions of "
+            "the labels"
         )
-    codes = np.asarray(estimator.transduction_, dtype=np.intp)
-    return codes, np.asarray(estimator.label_distributions_)
+    warnings.warn(
+        f"{n_unreached:,} distinct rows{sampled} are near no labeled row, nor near rows that "
+        f"are: {what}. Label some of the rows with the lowest confidence.",
+        UnreachedWarning,
+        stacklevel=3,
+    )
 
 
-def _curve(
-    estimator: TableClassifier, Z: Any, labels: Target, time_limit: float | None
-) -> pd.DataFrame | None:
-    """The learning curve of the chosen method and its best rival of the other kind.
-
-    That of a vote would cost as much as those of all candidates: the best single one that uses
-    unlabeled rows takes its place.
-    """
-    selection = getattr(estimator, "report_", None)
-    if selection is None or len(labels.codes) > MOST_ROWS or not selection.n_tested:
-        return None
-    if time_limit is not None and selection.seconds > time_limit:
-        return None
-    table = selection.candidates
-    single = table[(table["kind"] == SEMI_SUPERVISED) & (table["name"] != VOTE)]
-    best = single.sort_values("score", ascending=False, kind="stable")["name"].head(1).tolist()
-    methods = dict.fromkeys([selection.choice, *best, selection.best_supervised])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of fits with fewer labels than there are
-        return curve_so_far(
-            estimator,
-            [name for name in methods if name in method_names()],
-            Z,
-            labels.codes,
-            estimator.random_state,
-        )
+def _summarize(
+    table: pd.DataFrame,
+    target: Hashable,
+    options: LabelingOptions,
+    prepared: PreparedTable,
+    chosen: TableSelection,
+    review: Review,
+) -> LabelingResult:
+    """Fill in the table, and say what was done."""
+    labels, preparer = prepared.labels, prepared.preparer
+    labeled, confidence = _labeled_table(table, target, labels, chosen, review)
+    summary = LabelingSummary(
+        target=str(target),
+        n_rows=len(table),
+        n_given=int(labels.given.sum()),
+        n_inferred=int((~labels.given).sum()),
+        classes=_class_counts(labels, chosen.codes),
+        method=chosen.selection.decision.choice,
+        mean_confidence=round(float(confidence[~labels.given].mean()), _CONFIDENCE_DIGITS),
+        columns={kind.name: kind.kind for kind in preparer.kinds_ if not kind.reason},
+        weights=column_weights_of(preparer.layout_, chosen.selection.fitted.scales),
+        dropped=dict(preparer.dropped_),
+        notes=labels.notes,
+        n_review=int(review.rows.sum()),
+        review_confidence=(
+            None if review.highest is None else round(review.highest, _CONFIDENCE_DIGITS)
+        ),
+        review_rule=review.rule,
+    )
+    return LabelingResult(
+        table=labeled,
+        summary=summary,
+        probabilities=pd.DataFrame(
+            chosen.probabilities, index=table.index, columns=list(labels.classes)
+        ),
+        preparer=preparer,
+        estimator=chosen.selection.fitted.estimator,
+        options=options,
+        chosen=chosen,
+        selection=chosen.report,
+    )
 
 
 def _labeled_table(
     table: pd.DataFrame,
     target: Hashable,
     labels: Target,
-    codes: NDArray[np.intp],
-    probabilities: NDArray[Any],
+    chosen: TableSelection,
     review: Review,
 ) -> tuple[pd.DataFrame, NDArray[np.float64]]:
-    confidence = probabilities[np.arange(len(codes)), codes].astype(np.float64)
+    codes = chosen.codes
+    confidence = chosen.probabilities[np.arange(len(codes)), codes].astype(np.float64)
     confidence[labels.given] = 1.0
     confidence = np.round(confidence, _CONFIDENCE_DIGITS)
     source = np.where(labels.given, GIVEN, INFERRED)
@@ -416,3 +342,57 @@ def _class_counts(labels: Target, codes: NDArray[np.intp]) -> list[ClassCount]:
         ClassCount(name, int(n_given), int(n_inferred))
         for name, n_given, n_inferred in zip(labels.classes.tolist(), given, inferred, strict=True)
     ]
+
+
+def _with_details(
+    result: LabelingResult, prepared: PreparedTable, options: LabelingOptions
+) -> LabelingResult:
+    """Add what was asked for beyond the labels: learning curve, map, rows to label next."""
+    if not (options.details or options.ask):
+        return result
+    labels, rows = prepared.labels, prepared.rows
+    curve = points = asked = None
+    if options.details:
+        with one_thread_if_small(len(labels.codes)):
+            curve = _curve(result.chosen, prepared, options)
+    scales = result.chosen.selection.fitted.scales
+    Z = rows.Z if scales is None else apply_scales(rows.Z, scales)
+    if options.details:
+        points = map_points(Z, labels.given, options.random_state)
+    if options.ask:
+        asked = rows_to_ask(
+            Z,
+            result.chosen.probabilities,
+            labels.given,
+            options.ask,
+            metric=rows.metric,
+            random_state=options.random_state,
+        )
+    return replace(result, curve=curve, points=points, ask=asked)
+
+
+def _curve(
+    chosen: TableSelection, prepared: PreparedTable, options: LabelingOptions
+) -> pd.DataFrame | None:
+    """The learning curve of the chosen method and its best rival of the other kind.
+
+    That of a vote would cost as much as those of all candidates: the best single one that uses
+    unlabeled rows takes its place.
+    """
+    report, labels = chosen.report, prepared.labels
+    if report is None or len(labels.codes) > MAX_ROWS or not report.n_tested:
+        return None
+    if options.time_limit is not None and report.seconds > options.time_limit:
+        return None
+    table = report.candidates
+    single = table[(table["kind"] == SEMI_SUPERVISED) & (table["name"] != VOTE)]
+    best = single.sort_values("score", ascending=False, kind="stable")["name"].head(1).tolist()
+    methods = dict.fromkeys([report.choice, *best, report.best_supervised])
+    problem, _ = table_problem(
+        prepared.rows, labels.codes, len(labels.classes), options, prepared.prior
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of fits with fewer labels than there are
+        return curve_so_far(
+            problem, [name for name in methods if name in candidate_names()], options.random_state
+        )

@@ -37,7 +37,7 @@ from leaven.tables._kinds import (
     check_text_columns,
     column_kinds,
 )
-from leaven.tables._weigh import Layout, learn_scales, scaled
+from leaven.tables._scales import FeatureLayout, apply_scales, learn_scales
 
 _DENSE_TEXT_FROM = 50_000
 _MAX_DENSE_ENTRIES = 1 << 28
@@ -88,7 +88,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
     weights_ : dict of str to float
         How much each column counts in the squared distance; 1 on average over the columns
         that are not texts, times the weight of their block.
-    layout_ : Layout
+    layout_ : FeatureLayout
         Which feature belongs to which column.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -201,7 +201,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
             codes = None if y is None else _codes(y, len(table))
             self._scales, weights = learn_scales(Z, self.layout_, codes, rng)
         self.weights_ = dict(zip(self.layout_.names, weights.tolist(), strict=True))
-        return scaled(Z, self._scales, copy=False)
+        return apply_scales(Z, self._scales, copy=False)
 
     def transform(self, X: Any) -> Any:
         """Return the features of a table with the same columns.
@@ -217,7 +217,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         table = self._as_table(X, reset=False)
         Z = self._finished(self._transformer.transform(table))
-        return scaled(Z, self._scales, copy=False)
+        return apply_scales(Z, self._scales, copy=False)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the features: the column, and the level or word.
@@ -297,7 +297,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
             return sparse.csr_matrix(Z, dtype=np.float32)
         return np.ascontiguousarray(Z, dtype=np.float32)
 
-    def _make_layout(self, n_features: int) -> Layout:
+    def _make_layout(self, n_features: int) -> FeatureLayout:
         """Tell which feature belongs to which column and block, and which are flags."""
         names: list[str] = []
         column_of = np.empty(n_features, dtype=np.intp)
@@ -323,7 +323,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
             elif block == "levels":
                 n_flags += len(transformer.kinds)
                 is_flag[where] = True
-        return Layout(tuple(names), column_of, block_of, is_flag, n_flags, has_structured)
+        return FeatureLayout(tuple(names), column_of, block_of, is_flag, n_flags, has_structured)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

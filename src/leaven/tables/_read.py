@@ -80,12 +80,42 @@ def read_table(
 
 
 def read_with_format(
-    path: str | Path, *, delimiter: str | None = None, encoding: str = "utf-8"
+    path: str | Path,
+    *,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    file_format: TableFormat | None = None,
 ) -> tuple[pd.DataFrame, TableFormat]:
-    """Read a table as :func:`read_table` does, and tell how it was written."""
+    r"""Read a table as :func:`read_table` does, and tell how it was written.
+
+    Parameters
+    ----------
+    path : str or Path
+    delimiter : str, optional
+    encoding : str, default="utf-8"
+    file_format : TableFormat, optional
+        What :func:`format_of_path` says of the path, if that is known already.
+
+    Returns
+    -------
+    table : DataFrame
+    file_format : TableFormat
+        With the delimiter, the encoding and the line ends of the file.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from leaven.tables import read_with_format
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "t.csv"
+    ...     _ = file.write_bytes(b"a;b\r\n1;2\r\n")
+    ...     read_with_format(file, delimiter=";")[1].newline
+    '\r\n'
+    """
     name = "standard input" if str(path) == STANDARD_STREAM else str(path)
     with _opened(path, name) as stream:
-        file_format = _format_of_input(path, stream)
+        if file_format is None or str(path) == STANDARD_STREAM:
+            file_format = _format_of_input(path, stream)
         file_format = replace(file_format, encoding=_known_encoding(encoding))
         try:
             if file_format.kind == "parquet":

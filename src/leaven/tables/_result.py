@@ -9,7 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from leaven.model_selection import SafeReport
+from leaven.tables._options import LabelingOptions
 from leaven.tables._prepare import TablePreparer
+from leaven.tables._select import TableSelection
 
 
 @dataclass(frozen=True)
@@ -45,13 +48,14 @@ class LabelingSummary:
     columns : dict of str to str
         The kind of each column that was used.
     weights : dict of str to float
-        How much each column in use counted in the distance of two rows.
+        How much each column in use counted in the distance of two rows, in the model that
+        labeled the table.
     dropped : dict of str to str
         Why a column was not used.
     notes : list of str
         What the user should know.
     n_review : int
-        Inferred rows that are hard to call.
+        Inferred rows that are hard to classify.
     review_confidence : float or None
         The highest confidence of these rows; None if there is none.
     review_rule : str
@@ -96,8 +100,12 @@ class LabelingResult:
     estimator : classifier
         Fitted on the prepared table and the codes of the classes:
         ``estimator.predict_proba(preparer.transform(new_rows))``.
+    options : LabelingOptions
+        How it was to be labeled.
+    chosen : TableSelection
+        What the choice of a method gave, with the fitted candidates.
     selection : SafeReport or None
-        How the candidates did on labels that were held back, and why one was chosen; None
+        How the candidates did on labels that were held out, and why one was chosen; None
         where a method was named.
     curve : DataFrame or None
         The learning curve so far: ``method``, ``n_labeled``, ``accuracy``, ``standard_error``.
@@ -112,7 +120,9 @@ class LabelingResult:
     probabilities: pd.DataFrame
     preparer: TablePreparer
     estimator: Any
-    selection: Any = None
+    options: LabelingOptions
+    chosen: TableSelection
+    selection: SafeReport | None = None
     curve: pd.DataFrame | None = None
     points: pd.DataFrame | None = None
     ask: NDArray[np.intp] | None = None

@@ -1,4 +1,4 @@
-"""Rows that a person should look at: those hard to call, and those worth a label."""
+"""Rows that a person should look at: those hard to classify, and those worth a label."""
 
 from __future__ import annotations
 
@@ -10,39 +10,41 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from leaven._distinct import distinct_rows
-from leaven.active import margin
-from leaven.active._batch import choose_batch
-from leaven.active._density import mean_similarity
+from leaven.active import choose_batch, margin, mean_similarity
 
 if TYPE_CHECKING:
     from leaven.model_selection import SafeReport
 
 _SHARE = 0.1
+"""Of the inferred rows, flagged where no label was held out: a usual share of wrong labels."""
+
 _CERTAIN = 1.0 - 1e-6
-_MOST_IN_POOL = 4_000
+"""Confidence from which a row is never flagged: what prints as 1.000000."""
+
+_MAX_IN_POOL = 4_000
+"""Rows among which those to ask for are chosen: all pairs of them are compared."""
 
 
 @dataclass(frozen=True)
 class Review:
-    """Which rows are hard to call, their highest confidence, and the rule in words."""
+    """Which rows are hard to classify, their highest confidence, and the rule in words."""
 
     rows: NDArray[np.bool_]
     highest: float | None
     rule: str
 
 
-def hard_to_call(
+def hard_to_classify(
     probabilities: NDArray[Any], given: NDArray[np.bool_], selection: SafeReport | None
 ) -> Review:
-    """Flag the inferred rows that are hard to call.
+    """Flag the inferred rows that are hard to classify.
 
-    Where labels were held back, of n of them the method called e wrong (more by the luck of
-    having been best, if it owes that the choice): about the share ``(e + 1) / (n + 2)`` (the
-    rule of succession) of the inferred labels is wrong too, and as many rows with the lowest
-    confidence are flagged. Confidences of different methods do not
-    mean the same, and this rule needs their order only. Without such an estimate it is a
-    tenth of the rows. Rows as confident as the last one flagged are flagged too, so that
-    equal rows are treated alike; certain ones never are.
+    Where labels were held out, of n of them the method got e wrong (more by its selection bias,
+    if it was chosen as the best): about the share ``(e + 1) / (n + 2)`` (the rule of succession)
+    of the inferred labels is wrong too, and as many rows with the lowest confidence are flagged.
+    Confidences of different methods do not mean the same, and this rule needs their order only.
+    Without such an estimate it is a tenth of the rows. Rows as confident as the last one flagged
+    are flagged too, so that duplicates are treated alike; certain ones never are.
 
     Parameters
     ----------
@@ -56,9 +58,9 @@ def hard_to_call(
     Review
     """
     share = None if selection is None else _expected_error(selection)
-    why = "as many as are expected to be wrong from the labels that were held back"
+    why = "as many as are expected to be wrong from the labels that were held out"
     if share is None:
-        share, why = _SHARE, "no labels were held back to tell how many are wrong"
+        share, why = _SHARE, "no labels were held out to tell how many are wrong"
     inferred = np.flatnonzero(~given)
     confidence = probabilities[inferred].max(axis=1)
     rows = np.zeros(len(given), dtype=bool)
@@ -77,8 +79,9 @@ def _expected_error(selection: SafeReport) -> float | None:
     if not selection.n_tested or not np.isfinite(score).all():
         return None
     n = selection.n_tested
-    luck = selection.luck if selection.choice == selection.best_supervised else 0.0
-    return float(((1.0 - score[0] + luck) * n + 1.0) / (n + 2.0))
+    is_best = selection.choice == selection.best_supervised
+    bias = selection.selection_bias if is_best else 0.0
+    return float(((1.0 - score[0] + bias) * n + 1.0) / (n + 2.0))
 
 
 def rows_to_ask(
@@ -114,8 +117,8 @@ def rows_to_ask(
     rng = check_random_state(random_state)
     pool = np.flatnonzero(~given)
     pool = pool[distinct_rows(Z[pool])[0]]
-    if len(pool) > max(_MOST_IN_POOL, n_rows):
-        pool = np.sort(rng.choice(pool, max(_MOST_IN_POOL, n_rows), replace=False))
+    if len(pool) > max(_MAX_IN_POOL, n_rows):
+        pool = np.sort(rng.choice(pool, max(_MAX_IN_POOL, n_rows), replace=False))
     points = Z[pool]
     similarity = "cosine" if metric == "cosine" else "gaussian"
     density = np.maximum(mean_similarity(points, similarity), 0.0)

@@ -264,7 +264,7 @@ def _stray_spaces(classes: NDArray[Any], name: str) -> list[str]:
 
 
 def _lone_classes(lone: NDArray[Any], name: str) -> list[str]:
-    """Notes on classes with one label, of which none can be held back."""
+    """Notes on classes with one label, of which none can be held out."""
     if not len(lone):
         return []
     return [

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -49,20 +50,52 @@ def write_table(
     x,1.5
     y,
     """
-    file_format = format_of_path(path) if file_format is None else file_format
-    if str(path) == STANDARD_STREAM:
-        _write_standard_output(table, file_format)
-        return
-    check_writable(path)
-    with atomic_output(path) as stream:
-        _write(table, stream, file_format, str(path))
+    TableOutput.at(path).like(file_format).write(table)
 
 
-def check_writable(path: str | Path) -> None:
-    """Raise if ``path`` cannot become a file, so that no work is done in vain."""
-    problem = None if str(path) == STANDARD_STREAM else output_problem(path)
-    if problem is not None:
-        raise TableError(problem)
+@dataclass(frozen=True)
+class TableOutput:
+    """Where a table is to be written, and how; made and checked before the work is done.
+
+    Parameters
+    ----------
+    path : str or Path
+        ``"-"`` is standard output.
+    file_format : TableFormat
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from leaven.tables import TableOutput
+    >>> TableOutput.at("-").write(pd.DataFrame({"a": [1, 2]}))
+    a
+    1
+    2
+    """
+
+    path: str | Path
+    file_format: TableFormat
+
+    @classmethod
+    def at(cls, path: str | Path) -> TableOutput:
+        """Check that a table can be written to ``path``, in the format of its suffix."""
+        file_format = format_of_path(path)
+        problem = None if str(path) == STANDARD_STREAM else output_problem(path)
+        if problem is not None:
+            raise TableError(problem)
+        return cls(path, file_format)
+
+    def like(self, file_format: TableFormat | None) -> TableOutput:
+        """The same place with another format, unless that is None."""
+        return self if file_format is None else replace(self, file_format=file_format)
+
+    def write(self, table: pd.DataFrame) -> None:
+        """Write all of the table, or nothing."""
+        if str(self.path) == STANDARD_STREAM:
+            _write_standard_output(table, self.file_format)
+            return
+        with atomic_output(self.path) as stream:
+            _write(table, stream, self.file_format, str(self.path))
 
 
 def _write_standard_output(table: pd.DataFrame, file_format: TableFormat) -> None:

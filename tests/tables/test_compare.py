@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leaven.evaluation import nemenyi_test
-from leaven.tables import TableError, compare_table
-from leaven.tables._study import HideProtocol
+from leaven.tables import TableError, TablePreparer, compare_table
+from leaven.tables._compare import HideProtocol, TableMethod
+from leaven.tables._select import PreparedRows
 
 
 def moons(per_class: int = 10, n: int = 120) -> pd.DataFrame:
@@ -107,6 +108,9 @@ def test_candidates_that_do_not_fit_are_left_out() -> None:
         ({"n_trials": 0}, "number of trials must be 1 or more"),
         ({"hide": 1.0}, "share of labels to hide"),
         ({"target": "T"}, "no target column 'T'"),
+        ({"ask": 3}, "compare_table makes no use of ask, got 3"),
+        ({"method": "harmonic"}, "makes no use of method, got 'harmonic'"),
+        ({"time_limit": 2.0}, "makes no use of time_limit"),
     ],
 )
 def test_bad_arguments(arguments: dict, message: str) -> None:
@@ -114,6 +118,27 @@ def test_bad_arguments(arguments: dict, message: str) -> None:
         compare_table(moons(), **{"target": "t", **arguments})
 
 
-def test_one_label_a_class_cannot_be_hidden() -> None:
+def test_one_label_per_class_cannot_be_hidden() -> None:
     with pytest.raises(TableError, match="No class of 't' has two labels"):
         compare_table(moons(per_class=1), "t")
+
+
+def test_an_unknown_option_is_answered_with_the_nearest() -> None:
+    with pytest.raises(TypeError, match=r"no option 'candidate'\. Did you mean 'candidates'"):
+        compare_table(moons(), "t", candidate=["harmonic"])
+
+
+def test_more_rows_take_part() -> None:
+    table = moons(per_class=10, n=200)
+    preparer = TablePreparer(weigh=False, random_state=0)
+    Z = preparer.fit_transform(table[["x", "y"]])
+    codes = table["t"].map({"down": 0, "up": 1}).fillna(-1).to_numpy(dtype=int)
+    part = np.sort(np.r_[np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)[::3]])
+    rest = np.setdiff1d(np.arange(200), part)
+    rows = PreparedRows.of(preparer, None)
+    more = TableMethod("harmonic", rows=rows, more_rows=Z[rest]).fit(Z[part], codes[part])
+    assert len(more.transduction_) == len(part)
+    order = np.r_[part, rest]
+    whole = TableMethod("harmonic", rows=rows).fit(Z[order], codes[order])
+    np.testing.assert_allclose(more.label_distributions_, whole.label_distributions_[: len(part)])
+    np.testing.assert_allclose(more.predict_proba(Z[:9]), whole.predict_proba(Z[:9]), atol=1e-6)

@@ -145,7 +145,7 @@ def column_weights(
     Examples
     --------
     >>> import numpy as np
-    >>> from leaven.tables._weights import column_weights
+    >>> from leaven.tables._column_weights import column_weights
     >>> column_weights(np.array([1.0, 0.0]), np.ones(2), labels_per_class=5.0)
     array([1.5, 0.5])
     """

@@ -1,4 +1,4 @@
-"""Weighing the columns of a prepared table, as a whole or anew for each set of labels."""
+"""Factors of the features of a prepared table, by which its columns are weighted."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator, TransformerMixin
 
 from leaven._labels import UNLABELED
-from leaven.tables._weights import (
+from leaven.tables._column_weights import (
     block_weights,
     class_separation,
     column_weights,
@@ -21,11 +19,9 @@ from leaven.tables._weights import (
     level_weight,
 )
 
-_MOST_KEPT = 64
-
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class FeatureLayout:
     """Which feature of a prepared table belongs to which column.
 
     Parameters
@@ -50,13 +46,13 @@ class Layout:
     n_flags: int
     has_structured: bool
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Layout:
+    def __deepcopy__(self, memo: dict[int, Any]) -> FeatureLayout:
         # Nothing in it changes: the clones of an estimator may share it.
         return self
 
 
 def learn_scales(
-    Z: Any, layout: Layout, codes: NDArray[np.intp] | None, rng: np.random.RandomState
+    Z: Any, layout: FeatureLayout, codes: NDArray[np.intp] | None, rng: np.random.RandomState
 ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
     """Find how much each column counts in the distance of two rows.
 
@@ -64,7 +60,7 @@ def learn_scales(
     ----------
     Z : dense or CSR matrix of shape (n_samples, n_features)
         Not weighed.
-    layout : Layout
+    layout : FeatureLayout
     codes : ndarray of shape (n_samples,) or None
         Labels, which let the columns count more in which the classes differ.
     rng : RandomState
@@ -96,7 +92,7 @@ def learn_scales(
         scales[is_flag] *= np.float32(np.sqrt(factor))
         weights[np.setdiff1d(column_of[is_flag], column_of[is_number])] *= factor
     if n_blocks > 1:
-        weighted = scaled(Z, scales)
+        weighted = apply_scales(Z, scales)
         separation = (
             None if codes is None else class_separation(weighted, codes, block_of, n_blocks)
         )
@@ -108,14 +104,45 @@ def learn_scales(
     return scales, weights
 
 
-def scaled(Z: Any, scales: NDArray[np.float32], *, copy: bool = True) -> Any:
+def column_weights_of(
+    layout: FeatureLayout, scales: NDArray[np.floating[Any]] | None
+) -> dict[str, float]:
+    """How much each column counts in the squared distance, from the factors of the features.
+
+    A column whose missing cells are marked by a further feature counts as its values do.
+    Without factors every column counts as one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.tables._scales import FeatureLayout, column_weights_of
+    >>> column_of = np.array([0, 1, 1])
+    >>> layout = FeatureLayout(
+    ...     ("size", "color"), column_of, np.zeros(3, int), column_of == 1, n_flags=1,
+    ...     has_structured=True,
+    ... )
+    >>> column_weights_of(layout, np.array([2.0, 0.5, 0.5]))
+    {'size': 4.0, 'color': 0.25}
+    """
+    if scales is None:
+        return dict.fromkeys(layout.names, 1.0)
+    # Sorted by column and then by flag, the first feature of a column is one of its values.
+    order = np.lexsort((layout.is_flag, layout.column_of))
+    columns, first = np.unique(layout.column_of[order], return_index=True)
+    weights = np.asarray(scales, dtype=np.float64)[order[first]] ** 2
+    return {
+        layout.names[column]: float(weight) for column, weight in zip(columns, weights, strict=True)
+    }
+
+
+def apply_scales(Z: Any, scales: NDArray[np.float32], *, copy: bool = True) -> Any:
     """Multiply each feature by its factor.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from leaven.tables._weigh import scaled
-    >>> scaled(np.ones((2, 2), dtype=np.float32), np.float32([1, 3]))
+    >>> from leaven.tables._scales import apply_scales
+    >>> apply_scales(np.ones((2, 2), dtype=np.float32), np.float32([1, 3]))
     array([[1., 3.],
            [1., 3.]], dtype=float32)
     """
@@ -128,7 +155,7 @@ def scaled(Z: Any, scales: NDArray[np.float32], *, copy: bool = True) -> Any:
     return Z
 
 
-class FixedScale(TransformerMixin, BaseEstimator):
+class FixedScaler(TransformerMixin, BaseEstimator):
     """Multiply each feature by a factor that is known.
 
     Parameters
@@ -139,116 +166,21 @@ class FixedScale(TransformerMixin, BaseEstimator):
     def __init__(self, scales: NDArray[np.float32]) -> None:
         self.scales = scales
 
-    def fit(self, X: Any, y: Any = None) -> FixedScale:
+    def fit(self, X: Any, y: Any = None) -> FixedScaler:
         """Learn nothing."""
         return self
 
     def transform(self, X: Any) -> Any:
         """Return the scaled rows."""
-        return scaled(X, self.scales)
+        return apply_scales(X, self.scales)
+
+    @property
+    def scales_(self) -> NDArray[np.float32]:
+        """The factors."""
+        return self.scales
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
-
-
-class GraphCache:
-    """Graphs that several candidates share, by the labels that they were built with.
-
-    Clones of an estimator share it; a copy in another process is its own and starts empty.
-    """
-
-    def __init__(self) -> None:
-        self._kept: dict[bytes, Any] = {}
-
-    def get(self, codes: NDArray[np.intp]) -> Any:
-        """Return what was built with these labels, or None."""
-        return self._kept.get(codes.tobytes())
-
-    def put(self, codes: NDArray[np.intp], built: Any) -> None:
-        """Keep what was built."""
-        while len(self._kept) >= _MOST_KEPT:
-            self._kept.pop(next(iter(self._kept)))
-        self._kept[codes.tobytes()] = built
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self._kept.clear()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> GraphCache:
-        return self
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_kept": {}}
-
-
-class WeighedGraph(BaseEstimator):
-    """Weigh the columns, by the labels that are there, and build a graph of the rows.
-
-    So the weights of a fold are learned without the labels that it holds back.
-
-    Parameters
-    ----------
-    graph : graph builder
-        Builds the graph of the weighed rows.
-    layout : Layout
-    use_labels : bool, default=True
-        Whether the labels have a say in the weights.
-    scales : float32 array of shape (n_features,), optional
-        Factors that are known already; then nothing is learned.
-    random_state : int, default=0
-    cache : GraphCache, optional
-
-    Attributes
-    ----------
-    graph_ : Graph
-    builder_ : graph builder
-        Fitted.
-    scales_ : float32 array of shape (n_features,)
-    """
-
-    uses_features = True
-    scales_: NDArray[np.float32]
-
-    def __init__(
-        self,
-        graph: Any,
-        layout: Layout,
-        *,
-        use_labels: bool = True,
-        scales: NDArray[np.float32] | None = None,
-        random_state: int = 0,
-        cache: GraphCache | None = None,
-    ) -> None:
-        self.graph = graph
-        self.layout = layout
-        self.use_labels = use_labels
-        self.scales = scales
-        self.random_state = random_state
-        self.cache = cache
-
-    def _uses_labels(self) -> bool:
-        return self.use_labels or bool(getattr(self.graph, "include_labeled", False))
-
-    def fit(self, X: Any, y: Any = None) -> WeighedGraph:
-        """Learn the weights and build the graph; ``y`` holds the codes of the classes."""
-        codes = None if y is None or not self.use_labels else np.asarray(y, dtype=np.intp)
-        found = None if self.cache is None or codes is None else self.cache.get(codes)
-        if found is None:
-            scales = self.scales
-            if scales is None:
-                rng = check_random_state(self.random_state)
-                scales = learn_scales(X, self.layout, codes, rng)[0]
-            found = clone(self.graph).fit(scaled(X, scales), y), scales
-            if self.cache is not None and codes is not None:
-                self.cache.put(codes, found)
-        self.builder_, self.scales_ = found
-        self.graph_ = self.builder_.graph_
-        return self
-
-    def weights_to(self, X_new: Any) -> Any:
-        """Return the weights of the edges from new rows to the rows of ``fit``."""
-        check_is_fitted(self, "graph_")
-        return self.builder_.weights_to(scaled(X_new, self.scales_))
 
 
 def _dense_columns(Z: Any, columns: NDArray[np.bool_]) -> NDArray[np.float32]:

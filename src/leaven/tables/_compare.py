@@ -4,27 +4,42 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
 
 from leaven._labels import UNLABELED
-from leaven.evaluation import DrawProtocol, Split, compare, nemenyi_test, summary_table
-from leaven.evaluation._protocol import NO_ROWS, check_share, random_order
-from leaven.evaluation._tables import escape_markdown
-from leaven.tables._choose import TableClassifier
+from leaven.base import TransductionMixin, class_probabilities
+from leaven.evaluation import (
+    DrawProtocol,
+    Split,
+    compare,
+    escape_markdown,
+    nemenyi_test,
+    random_order,
+    summary_table,
+)
 from leaven.tables._errors import TableError
-from leaven.tables._kinds import TEXT
-from leaven.tables._label import check_columns, check_prior
-from leaven.tables._methods import AUTO, check_methods
-from leaven.tables._prepare import TablePreparer
-from leaven.tables._target import encode_target
+from leaven.tables._label import prepare_table
+from leaven.tables._options import LabelingOptions, make_options, refuse_options
+from leaven.tables._select import (
+    PreparedRows,
+    select_for_table,
+    table_candidates,
+    table_problem,
+)
 
 _ALPHA = 0.05
+"""Level of the tests, the usual one."""
+
+_NOT_COMPARED = ("method", "time_limit", "ask")
+"""Options that a comparison has no use for."""
 
 
 @dataclass(frozen=True)
@@ -45,19 +60,19 @@ class HideProtocol(DrawProtocol):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_share("hidden", self.hidden)
+        if not 0.0 < self.hidden < 1.0:
+            raise ValueError(f"hidden must be a share between 0 and 1, got {self.hidden!r}.")
 
     def split(self, codes: NDArray[np.intp], trial: int, *, continuous: bool = False) -> Split:
         """Rows of a trial, from the class codes of all rows."""
+        none: NDArray[np.intp] = np.empty(0, dtype=np.intp)
         rows = random_order(len(codes), self.seed, trial, 0)
         kept = np.zeros(len(codes), dtype=bool)
         for code in np.unique(codes):
             own = np.flatnonzero(codes[rows] == code)
             n_hidden = min(max(1, math.floor(self.hidden * len(own))), len(own) - 1)
             kept[own[n_hidden:]] = True
-        return Split(
-            np.concatenate([rows[kept], rows[~kept]]), (int(kept.sum()),), NO_ROWS, NO_ROWS
-        )
+        return Split(np.concatenate([rows[kept], rows[~kept]]), (int(kept.sum()),), none, none)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,8 +154,24 @@ class TableComparison:
         return "\n".join([*lines, "", *remarks]) + "\n"
 
 
-def accuracy_text(row: dict[Any, Any]) -> str:
-    """Write the mean and its error as percentages."""
+def accuracy_text(row: Mapping[Any, Any]) -> str:
+    """Write a mean accuracy and its standard error as percentages.
+
+    Parameters
+    ----------
+    row : mapping
+        Of ``TableComparison.table``, with ``accuracy`` and ``standard_error``.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from leaven.tables import accuracy_text
+    >>> accuracy_text({"accuracy": 0.875, "standard_error": 0.0213})
+    '87.5 ± 2.1'
+    """
     error = row["standard_error"]
     text = f"{100 * row['accuracy']:.1f}"
     return text if not np.isfinite(error) else f"{text} ± {100 * error:.1f}"
@@ -149,16 +180,11 @@ def accuracy_text(row: dict[Any, Any]) -> str:
 def compare_table(
     table: pd.DataFrame,
     target: Hashable,
+    options: LabelingOptions | None = None,
     *,
-    text: Hashable | Collection[Hashable] | None = None,
-    candidates: Collection[str] | None = None,
     n_trials: int = 20,
     hide: float = 0.5,
-    prior: Any = "labeled",
-    missing: Collection[str] = (),
-    random_state: int = 0,
-    n_jobs: int | None = None,
-    progress: bool = False,
+    **changes: Any,
 ) -> TableComparison:
     """Compare the candidates on the labels of a table, part of which is hidden again and again.
 
@@ -167,18 +193,15 @@ def compare_table(
     table : DataFrame
     target : column name
         All rows may have a label here.
-    text : column name or collection of them, optional
-    candidates : collection of str, optional
-        None stands for all that fit the size of the table.
+    options : LabelingOptions, optional
+        Those of :func:`label_table`; ``method``, ``time_limit`` and ``ask`` have no meaning
+        here.
     n_trials : int, default=20
         Draws of the labels to hide.
     hide : float, default=0.5
         Share of the labels of each class that is hidden.
-    prior : {"labeled", "uniform"}, dict, array or None, default="labeled"
-    missing : collection of str, default=()
-    random_state : int, default=0
-    n_jobs : int, optional
-    progress : bool, default=False
+    **changes
+        Any of the fields of :class:`LabelingOptions` by name, such as ``candidates``.
 
     Returns
     -------
@@ -186,7 +209,7 @@ def compare_table(
 
     See Also
     --------
-    label_table : Labels the table; the other parameters are explained there.
+    label_table : Labels the table.
     leaven.evaluation.compare : Many data sets.
 
     Examples
@@ -200,44 +223,44 @@ def compare_table(
     >>> found.table["method"].tolist()
     ['harmonic', 'logistic-regression']
     """
-    check_methods(AUTO, candidates)
+    options = make_options(options, changes, needed_by="compare_table")
+    refuse_options(options, _NOT_COMPARED, needed_by="compare_table")
     if isinstance(n_trials, bool) or not isinstance(n_trials, int) or n_trials < 1:
         raise TableError(f"The number of trials must be 1 or more, got {n_trials!r}.")
     if not 0.0 < hide < 1.0:
         raise TableError(f"The share of labels to hide must be between 0 and 1, got {hide!r}.")
-    features, texts = check_columns(table, target, text)
-    labels = encode_target(table[target], missing=missing, needs_unlabeled=False)
-    counts = np.bincount(labels.codes[labels.given])
-    if counts.max() < 2:
+    prepared = prepare_table(table, target, options, needs_unlabeled=False)
+    labels, rows = prepared.labels, prepared.rows
+    if np.bincount(labels.codes[labels.given]).max() < 2:
         raise TableError(
             f"No class of {str(target)!r} has two labels: there is none to hide. Label more rows."
         )
-    preparer = TablePreparer(text=texts, weigh=False, random_state=random_state)
-    Z = preparer.fit_transform(features)
-    model = TableClassifier(
-        preparer.layout_,
-        candidates=None if candidates is None else list(candidates),
-        metric=preparer.metric_,
-        has_text=any(kind.kind == TEXT for kind in preparer.kinds_),
-        prior=check_prior(prior, labels),
-        random_state=random_state,
+    problem, _ = table_problem(
+        rows, _one_hidden(labels.codes), len(labels.classes), options, prepared.prior
     )
-    kinds, left_out = model.usable(Z, _one_hidden(labels.codes))
+    candidates = table_candidates(problem, options.candidates)
+    kinds = {each.name: each.kind for each in candidates if each.skipped is None}
+    left_out = {each.name: each.skipped for each in candidates if each.skipped is not None}
     if not kinds:
         raise TableError(f"No candidate fits the table. {' '.join(left_out.values())}")
-    others = Z[np.flatnonzero(~labels.given)]
-    model.set_params(candidates=None, more_rows=others if others.shape[0] else None)
-    protocol = HideProtocol("hide", seed=random_state, hidden=hide, n_trials=n_trials)
-    rows, codes = Z[np.flatnonzero(labels.given)], labels.codes[labels.given]
+    others = rows.Z[np.flatnonzero(~labels.given)]
+    protocol = HideProtocol("hide", seed=options.random_state, hidden=hide, n_trials=n_trials)
+    shared = replace(rows, Z=None)
     results = compare(
         {
-            name: TableClassifier(**{**model.get_params(deep=False), "method": name})
+            name: TableMethod(
+                name,
+                rows=shared,
+                more_rows=others if others.shape[0] else None,
+                prior=prepared.prior,
+                random_state=options.random_state,
+            )
             for name in kinds
         },
-        {str(target): (rows, codes)},
+        {str(target): (rows.Z[np.flatnonzero(labels.given)], labels.codes[labels.given])},
         protocol=protocol,
-        n_jobs=n_jobs,
-        progress=progress,
+        n_jobs=options.n_jobs,
+        progress=options.progress,
     )
     failed = results[results["status"] != "ok"]
     for name, message in zip(failed["method"], failed["message"], strict=True):
@@ -246,6 +269,59 @@ def compare_table(
     if not len(results):
         raise TableError(f"No candidate could be fitted. {' '.join(left_out.values())}")
     return _summarized(results, kinds, left_out, labels, protocol)
+
+
+class TableMethod(TransductionMixin, BaseEstimator):
+    """One method on prepared rows, as an estimator for :func:`leaven.evaluation.compare`.
+
+    Parameters
+    ----------
+    method : str
+    rows : PreparedRows
+        What is known of the rows; those themselves come with ``fit``.
+    more_rows : matrix of shape (n_more, n_features), optional
+        Further unlabeled rows to learn from.
+    prior : {"labeled", "uniform"}, array of shape (n_classes,) or None, default="labeled"
+    random_state : int, default=0
+    """
+
+    def __init__(
+        self,
+        method: str,
+        *,
+        rows: PreparedRows,
+        more_rows: Any = None,
+        prior: Any = "labeled",
+        random_state: Any = 0,
+    ) -> None:
+        self.method = method
+        self.rows = rows
+        self.more_rows = more_rows
+        self.prior = prior
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> TableMethod:
+        """Fit the method on all rows, and keep the answer for those of ``X``."""
+        X, codes = self._validate_fit(X, y, accept_sparse="csr", dtype=np.float32, order="C")
+        Z, known = X, codes
+        if self.more_rows is not None:
+            stack = sparse.vstack if sparse.issparse(X) else np.vstack
+            Z = stack([X, self.more_rows])
+            known = np.full(Z.shape[0], UNLABELED, dtype=np.intp)
+            known[: len(codes)] = codes
+        if sparse.issparse(Z):
+            Z = Z.tocsr()
+        options = LabelingOptions(method=self.method, random_state=self.random_state)
+        found = select_for_table(
+            replace(self.rows, Z=Z), known, len(self.classes_), options, self.prior
+        )
+        self.estimator_ = found.selection.fitted.estimator
+        self._store_transduction(found.probabilities[: len(codes)], codes)
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Class probabilities of new rows."""
+        return class_probabilities(self.estimator_, X)
 
 
 def _one_hidden(codes: NDArray[np.intp]) -> NDArray[np.intp]:

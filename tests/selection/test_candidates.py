@@ -1,0 +1,161 @@
+"""The candidates and the rows that they take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+from sklearn.semi_supervised import LabelSpreading
+
+from leaven._labels import UNLABELED
+from leaven.graph import KNNGraph
+from leaven.selection import (
+    SEMI_SUPERVISED,
+    SUPERVISED,
+    Problem,
+    kind_of_values,
+    make_candidates,
+    standard_problem,
+)
+from leaven.selection._candidates import RECIPES
+from leaven.selection._problem import make_scaler, merge_duplicates
+
+
+def problem(
+    *,
+    n: int = 100,
+    n_classes: int = 2,
+    n_unlabeled: int = 80,
+    values: str = "continuous",
+    form: Callable[[Any], Any] = np.asarray,
+) -> Problem:
+    codes = np.arange(n) % n_classes
+    codes[:n_unlabeled] = UNLABELED
+    return Problem(form(np.ones((n, 1))), codes, np.arange(n_classes), values)
+
+
+def test_the_registry_skips_by_size_and_kind() -> None:
+    names = [c.name for c in make_candidates(None, problem()) if c.skipped]
+    assert names == []
+    large = {c.name: c.skipped for c in make_candidates(None, problem(n=120_000))}
+    assert large["transductive-svm"] == (
+        "transductive-svm was skipped: 120,000 rows, it takes at most 5,000."
+    )
+    assert large["harmonic"] is None
+    assert large["spectral-transducer"].endswith("120,000 rows, it takes at most 100,000.")
+    many = {c.name: c.skipped for c in make_candidates(None, problem(n=600, n_classes=10))}
+    assert many["transductive-svm"].endswith("skipped: 10 classes, it takes at most 3.")
+    strange = make_candidates(None, problem(form=sparse.csr_matrix))
+    assert {c.name for c in strange if c.skipped} == {"naive-bayes", "naive-bayes-em"}
+    full = make_candidates(None, problem(n_unlabeled=0))
+    assert {c.name for c in full if not c.skipped} == {
+        name for name, recipe in RECIPES.items() if recipe.kind == SUPERVISED
+    }
+
+
+@pytest.mark.parametrize(
+    ("values", "kinds"),
+    [
+        ("binary", ("BernoulliNB", "SemiSupervisedBernoulliNB")),
+        ("counts", ("MultinomialNB", "SemiSupervisedMultinomialNB")),
+        ("nonnegative", ("MultinomialNB", "SemiSupervisedMultinomialNB")),
+        ("continuous", ("GaussianNB", "SemiSupervisedGaussianMixture")),
+    ],
+)
+def test_the_kind_of_naive_bayes(values: str, kinds: tuple[str, str]) -> None:
+    found = make_candidates(["naive-bayes", "naive-bayes-em"], problem(values=values))
+    assert tuple(type(c.estimator).__name__ for c in found) == kinds
+
+
+def test_the_kind_of_values_and_the_scaler() -> None:
+    binary = np.array([[0.0, 1.0], [1.0, 0.0]])
+    counts = np.array([[0.0, 3.0], [2.0, 0.0]])
+    cases = [
+        (binary, "binary", "NoneType"),
+        (counts, "counts", "StandardScaler"),
+        (counts + 0.5, "continuous", "StandardScaler"),
+        (-counts, "continuous", "StandardScaler"),
+        (sparse.csr_matrix(binary), "binary", "Normalizer"),
+        (sparse.csr_matrix(counts), "counts", "TfidfTransformer"),
+        (sparse.csr_matrix(counts / 7), "nonnegative", "Normalizer"),
+        (sparse.csr_matrix(-counts), "continuous", "MaxAbsScaler"),
+    ]
+    for X, values, scaler in cases:
+        assert kind_of_values(X) == values
+        assert type(make_scaler(X, values)).__name__ == scaler
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), min_size=1, max_size=20),
+    st.lists(st.integers(-1, 1), min_size=20, max_size=20),
+)
+def test_duplicates_are_merged_unless_labeled(
+    rows: list[tuple[int, int]], labels: list[int]
+) -> None:
+    X = np.array(rows, dtype=float)
+    codes = np.array(labels[: len(X)])
+    for form in (X, sparse.csr_matrix(X)):
+        kept, node = merge_duplicates(form, codes)
+        assert_array_equal(X[kept][node], X)
+        labeled = np.flatnonzero(codes != UNLABELED)
+        assert_array_equal(kept[node[labeled]], labeled)
+        distinct = len(np.unique(X[codes == UNLABELED], axis=0))
+        assert len(kept) == len(labeled) + distinct
+
+
+def test_own_estimators_come_after_the_defaults_the_supervised_ones_first() -> None:
+    own = ["naive-bayes", ("spread", LabelSpreading()), ("logistic", LogisticRegression())]
+    found = make_candidates(own, problem())
+    assert [each.kind for each in found] == [SUPERVISED, SEMI_SUPERVISED, SUPERVISED]
+    by_cost = sorted(found, key=lambda each: each.cost)
+    assert [each.name for each in by_cost] == ["naive-bayes", "logistic", "spread"]
+    assert found[1].estimator is not own[1][1]  # a clone
+
+
+def test_a_misspelled_name_is_answered_with_the_nearest() -> None:
+    with pytest.raises(ValueError, match=r"which is not known\. Did you mean 'harmonic'"):
+        make_candidates(["harmonics"], problem())
+
+
+def test_a_graph_of_the_problem_reaches_the_graph_methods() -> None:
+    base = problem()
+    own = Problem(
+        base.X,
+        base.codes,
+        base.classes,
+        base.values,
+        graph=KNNGraph(3),
+        last_graph=KNNGraph(7),
+        graph_scales=True,
+    )
+    harmonic, logistic = make_candidates(["harmonic", "logistic-regression"], own)
+    assert harmonic.estimator.graph.n_neighbors == 3
+    assert harmonic.last_params["graph"].n_neighbors == 7
+    assert (harmonic.scaled, logistic.scaled) == (False, True)
+    assert logistic.last_params == {}
+    (plain,) = make_candidates(["harmonic"], base)
+    assert plain.scaled
+    assert plain.last_params == {}
+
+
+def test_other_labels_of_the_same_rows_share_what_depends_on_rows_alone() -> None:
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(40, 2))
+    codes = np.where(np.arange(40) < 8, np.arange(40) % 2, UNLABELED)
+    first = standard_problem(X, codes, np.array([0, 1]))
+    scaled = first.scaled
+    more = codes.copy()
+    more[20] = 1
+    second = first.with_codes(more)
+    assert second.scaled is scaled
+    assert second.graphs is first.graphs
+    assert second.n_unlabeled == first.n_unlabeled - 1
+    assert first.codes[20] == UNLABELED

@@ -1,0 +1,77 @@
+"""Repeated folds of the labeled rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
+
+from leaven._labels import UNLABELED
+from leaven.selection import Folds, draw_folds
+from leaven.selection._folds import choose_within_folds, row_correctness, score_folds
+
+
+def test_folds_are_distinct_partitions() -> None:
+    codes = np.array([0, 0, 1, 1, -1, -1, 2])
+    folds = draw_folds(codes, 30, np.random.RandomState(0))
+    assert folds is not None
+    assert_array_equal(folds.rows, [0, 1, 2, 3])
+    # Two classes with two labels have two different pairs of folds, whatever the repeats.
+    assert sorted(map(tuple, folds.fold.tolist())) == [(0, 1, 0, 1), (0, 1, 1, 0)]
+    assert folds.n_splits == 2
+    assert len(list(folds.tests())) == 4
+    assert draw_folds(np.array([0, 1, -1]), 3, np.random.RandomState(0)) is None
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.integers(-1, 2), min_size=3, max_size=30), st.integers(0, 5))
+def test_each_row_is_held_out_once_per_repeat(labels: list[int], seed: int) -> None:
+    codes = np.unique([-1, *labels], return_inverse=True)[1] - 1
+    counts = np.bincount(codes[codes != UNLABELED]) if (codes >= 0).any() else np.zeros(1)
+    if not (codes >= 0).any():
+        return
+    folds = draw_folds(codes, "auto", np.random.RandomState(seed))
+    assert (folds is None) == (counts.max() < 2)
+    if folds is None:
+        return
+    assert (counts[codes[folds.rows]] >= 2).all()
+    held = np.zeros((len(folds.fold), len(folds.rows)))
+    for repeat, test in folds.tests():
+        held[repeat] += test
+        # A row of every class stays.
+        left = np.delete(codes, folds.rows[test])
+        assert set(left) >= set(codes) - {UNLABELED}
+    assert (held == 1).all()
+
+
+def test_a_parameter_is_chosen_on_the_other_folds() -> None:
+    # Two parameters, one repeat, two folds of two rows. The first parameter is right in fold 0
+    # only, the second in fold 1 only; each fold must be given the one that was right in the
+    # other, and so the score of the choice is 0, not 1.
+    folds = Folds(np.arange(4), np.array([[0, 0, 1, 1]]))
+    scores = np.array([[[1.0, 0.0]], [[0.0, 1.0]]])
+    marks = np.array([0.1, 0.9])
+    probabilities = np.broadcast_to(marks[:, None, None, None], (2, 1, 4, 2))
+    chosen, best = choose_within_folds(probabilities, scores, folds)
+    assert_allclose(chosen[0, :, 0], [0.9, 0.9, 0.1, 0.1])
+    assert best == 0  # equal over all folds: the first, the smallest weight
+
+
+def test_scores_of_folds_and_rows_by_hand() -> None:
+    # Two repeats of two folds over rows 1, 2, 4 and 5 of six.
+    codes = np.array([-1, 0, 1, -1, 1, 0])
+    folds = Folds(np.array([1, 2, 4, 5]), np.array([[0, 0, 1, 1], [0, 1, 1, 0]]))
+    predicted = np.array([[0, 1, 0, 1], [0, 0, 1, 0]])
+    probabilities = np.eye(2)[predicted]
+    assert_allclose(row_correctness(probabilities, codes, folds), [1.0, 0.5, 0.5, 0.5])
+    assert_allclose(score_folds(probabilities, codes, folds, None), [[1.0, 0.0], [1.0, 0.5]])
+
+    def score(found: NDArray[Any], rows: NDArray[np.intp]) -> float:
+        return float(found[:, 1].mean() + rows[0])
+
+    # Row 1 opens the first fold of both repeats, 4 and 2 the second ones.
+    assert_allclose(score_folds(probabilities, codes, folds, score), [[1.5, 4.5], [1.0, 2.5]])
