@@ -19,7 +19,7 @@ from sklearn.svm import SVC
 
 from leaven.datasets import load, load_four_newsgroups
 from leaven.evaluation import DrawProtocol
-from leaven.generative import SemiSupervisedGaussianMixture, SemiSupervisedMultinomialNB
+from leaven.generative import ClassPrior, SemiSupervisedGaussianMixture, SemiSupervisedMultinomialNB
 from leaven.graph import Gaussian, Graph, KNNGraph
 from leaven.graph_based import ConsistencyClassifier, MinCutClassifier, SpectralTransducer
 from leaven.representation import (
@@ -243,7 +243,7 @@ def document_graph(n_neighbors: int, weight: str) -> Graph:
 
 def document_methods() -> dict[str, Any]:
     """Methods of chapter 2."""
-    em = SemiSupervisedMultinomialNB(prior_smoothing=1.0, tol=1e-4)
+    em = SemiSupervisedMultinomialNB(prior=ClassPrior(smoothing=1.0), tol=1e-4)
     ten: dict[str, Any] = {"k_best": 1, "per_class": "always", "max_iter": 10}
     return {
         "NB": OnRows(MultinomialNB(), selected_counts, supervised=True),

@@ -25,7 +25,7 @@ from leaven.evaluation._curve_bayes import bayes_plan
 from leaven.evaluation._protocol import CurveProtocol, derived_seed, random_order
 from leaven.evaluation._scores import macro_scores
 from leaven.evaluation._trial import as_data, predictions
-from leaven.generative import SemiSupervisedCategoricalNB, SemiSupervisedGaussianNB
+from leaven.generative import ClassPrior, SemiSupervisedCategoricalNB, SemiSupervisedGaussianNB
 from leaven.graph import KNNGraph
 from leaven.graph_based import HarmonicClassifier
 
@@ -131,7 +131,7 @@ PLANS = {
     "sklearn categorical": (categorical_nb, 0),
     "leaven categorical": (
         lambda X: SemiSupervisedCategoricalNB(
-            unlabeled_weight=0, prior_smoothing=1.0, min_categories=X.max(axis=0) + 1
+            unlabeled_weight=0, prior=ClassPrior(smoothing=1.0), min_categories=X.max(axis=0) + 1
         ),
         0,
     ),
@@ -186,7 +186,7 @@ def test_growing_sums_have_the_log_likelihoods_of_the_estimator(name: str) -> No
 def test_pandas_categories_are_known_before_they_are_seen() -> None:
     X, y = table(2)
     frame = pd.DataFrame({f"x{j}": pd.Categorical(X[:, j].astype(str)) for j in range(X.shape[1])})
-    model = SemiSupervisedCategoricalNB(unlabeled_weight=0, prior_smoothing=1.0)
+    model = SemiSupervisedCategoricalNB(unlabeled_weight=0, prior=ClassPrior(smoothing=1.0))
     assert bayes_plan(model, frame) is not None
     least = clone(model).set_params(min_categories=X.max(axis=0) + 1)
     options: dict[str, Any] = {"n_trials": 3, "random_state": 0}
@@ -227,7 +227,7 @@ def test_all_classes_known_from_the_first_label() -> None:
     X, y = table(7, n=80)
     data = as_data(X, y, needed_by="test")
     model = SemiSupervisedCategoricalNB(
-        unlabeled_weight=0, prior_smoothing=1.0, min_categories=X.max(axis=0) + 1
+        unlabeled_weight=0, prior=ClassPrior(smoothing=1.0), min_categories=X.max(axis=0) + 1
     )
     curve = learning_curve(model, X, y, n_trials=2, known_classes=True, random_state=9)
     expected = []

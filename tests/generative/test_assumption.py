@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from leaven.datasets import load, make_independent_twin
-from leaven.generative import SemiSupervisedCategoricalNB
+from leaven.generative import ClassPrior, SemiSupervisedCategoricalNB
 
 
 def rows(X, which):
@@ -28,7 +28,9 @@ def errors(X, y, *, n_labeled, n_trials, seed=0):
         found.append(
             [
                 np.mean(
-                    SemiSupervisedCategoricalNB(unlabeled_weight=weight, prior_smoothing=1.0)
+                    SemiSupervisedCategoricalNB(
+                        unlabeled_weight=weight, prior=ClassPrior(smoothing=1.0)
+                    )
                     .fit(rows(X, train), labels)
                     .predict(rows(X, test))
                     != y[test]

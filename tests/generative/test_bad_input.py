@@ -72,7 +72,7 @@ def test_labels_that_are_not_enough(ours, y, message):
         ("init", "best"),
         ("component_classes", "free"),
         ("recalibration", "rank"),
-        ("prior_smoothing", -1.0),
+        ("prior", "first"),
         ("max_iter", 0),
         ("tol", -1.0),
     ],
@@ -88,7 +88,7 @@ def test_parameters_out_of_range(ours, name, value):
 )
 def test_class_priors(prior, message):
     with pytest.raises(ValueError, match=message):
-        SemiSupervisedMultinomialNB(class_prior=prior).fit(X, Y)
+        SemiSupervisedMultinomialNB(prior=prior).fit(X, Y)
 
 
 @pytest.mark.parametrize(

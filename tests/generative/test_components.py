@@ -149,7 +149,7 @@ def test_more_components_than_rows_of_a_class(init):
     with pytest.raises(ValueError, match="class 'a' has only 1"):  # the others are held out
         model.set_params(n_components=[3, 4]).fit(X, names)
     names[5] = None
-    with pytest.raises(ValueError, match="two labeled rows a class, but class 'rare' has 1"):
+    with pytest.raises(ValueError, match="two labeled rows per class, but class 'rare' has 1"):
         model.set_params(n_components=[1, 2]).fit(X, names)
 
 
@@ -180,6 +180,6 @@ def test_learned_classes_of_components():
 
 def test_learned_components_allow_no_fixed_prior():
     X, y = counts(np.random.default_rng(7))
-    model = SemiSupervisedMultinomialNB(component_classes="learned", fit_prior=False)
-    with pytest.raises(ValueError, match="class_prior must be None"):
+    model = SemiSupervisedMultinomialNB(component_classes="learned", prior="uniform")
+    with pytest.raises(ValueError, match="prior must be None"):
         model.fit(X, y)

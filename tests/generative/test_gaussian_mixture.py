@@ -15,7 +15,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import NearestCentroid
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from leaven.generative import SemiSupervisedGaussianMixture, SemiSupervisedGaussianNB
+from leaven.generative import ClassPrior, SemiSupervisedGaussianMixture, SemiSupervisedGaussianNB
 from leaven.generative._covariance import COVARIANCE_TYPES, CovarianceDensity
 from leaven.generative._mixture import Mixture, MixtureEM
 from leaven.solvers import run_em
@@ -44,7 +44,7 @@ def test_all_labeled_tied_is_linear_discriminant_analysis():
 
 
 def test_all_labeled_tied_spherical_is_the_nearest_mean():
-    model = SemiSupervisedGaussianMixture(covariance_type="tied-spherical", fit_prior=False)
+    model = SemiSupervisedGaussianMixture(covariance_type="tied-spherical", prior="uniform")
     peer = NearestCentroid().fit(X, TRUTH)
     assert_array_equal(model.fit(X, TRUTH).predict(X), peer.predict(X))
 
@@ -116,7 +116,7 @@ def test_the_objective_never_falls(
         weighting=weighting,
         n_components=n_components,
         component_classes="learned" if learned else "fixed",
-        prior_smoothing=1.0,
+        prior=ClassPrior(smoothing=1.0),
         max_iter=40,
         random_state=seed,
     )

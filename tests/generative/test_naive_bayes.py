@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.naive_bayes import BernoulliNB, GaussianNB, MultinomialNB
 
 from leaven.generative import (
+    ClassPrior,
     SemiSupervisedBernoulliNB,
     SemiSupervisedCategoricalNB,
     SemiSupervisedGaussianNB,
@@ -39,14 +40,14 @@ def assert_same_model(ours, peer, X, tolerance=1e-9):
 
 
 @each_model
-@pytest.mark.parametrize("prior", [{}, {"fit_prior": False}, {"class_prior": [0.2, 0.5, 0.3]}])
+@pytest.mark.parametrize("prior", [None, "uniform", [0.2, 0.5, 0.3]])
 def test_all_rows_labeled_is_scikit_learn(name, prior):
     ours, peer, make, settings_ = MODELS[name]
     X, y = make(np.random.default_rng(0))
     names = np.array(["ham", "eggs", "spam"])[y]
-    given_prior = [1 / 3] * 3 if "fit_prior" in prior else prior.get("class_prior")
-    theirs = {"priors": given_prior} if name == "gaussian" else prior
-    model = ours(**settings_, **prior).fit(X, names)
+    proportions = [1 / 3] * 3 if prior == "uniform" else prior
+    theirs = {"priors" if name == "gaussian" else "class_prior": proportions}
+    model = ours(**settings_, prior=prior).fit(X, names)
     assert_same_model(model, peer(**settings_, **theirs).fit(X, names), X)
     assert model.converged_
 
@@ -155,7 +156,7 @@ def test_convex_is_equation_4_5_as_printed(weight):
         posterior = estimate(q, np.where(labeled, 1 - weight, weight))
     model = SemiSupervisedCategoricalNB(
         min_categories=sizes,
-        prior_smoothing=1.0,
+        prior=ClassPrior(smoothing=1.0),
         weighting="convex",
         unlabeled_weight=weight,
         max_iter=2,
@@ -208,9 +209,10 @@ OPTIONS = st.fixed_dictionaries(
         "n_components": st.sampled_from([1, 2, 4]),
         "init": st.sampled_from(["random", "tree", "kmeans"]),
         "hard": st.booleans(),
-        "prior_smoothing": st.sampled_from([0.0, 1.0]),
+        "prior": st.builds(
+            ClassPrior, st.sampled_from([None, "uniform"]), st.sampled_from([0.0, 1.0])
+        ),
         "component_classes": st.sampled_from(["fixed", "learned"]),
-        "fit_prior": st.booleans(),
     }
 )
 
@@ -222,7 +224,7 @@ OPTIONS = st.fixed_dictionaries(
 def test_the_objective_never_falls(name, options, smoothing, seed):
     rng = np.random.default_rng(seed)
     if options["component_classes"] == "learned":
-        options = options | {"fit_prior": True}
+        options = options | {"prior": ClassPrior(smoothing=options["prior"].smoothing)}
     if name == "mixed":
         X, y = numbers(rng)
         X[:, 0] = rng.poisson(1 + y)

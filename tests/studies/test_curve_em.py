@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit, softmax
 
 from leaven.generative import (
+    ClassPrior,
     RankSigmoid,
     SemiSupervisedCategoricalNB,
     SemiSupervisedGaussianNB,
@@ -79,7 +80,7 @@ def test_categorical_fits_are_those_of_the_classifier(seed: int, block: int) -> 
         found = posterior(CategoricalFeatures.make(X), convex(labels, weights), 3)
     for t, weight in enumerate(weights):
         model = SemiSupervisedCategoricalNB(
-            unlabeled_weight=weight, weighting="convex", prior_smoothing=1.0
+            unlabeled_weight=weight, weighting="convex", prior=ClassPrior(smoothing=1.0)
         )
         expected = model.fit(X, labels[:, t]).predict_proba(X)
         assert_allclose(found[:, :, t], expected, atol=1e-9)
@@ -94,7 +95,7 @@ def test_gaussian_fits_are_those_of_the_classifier(seed: int) -> None:
     found = posterior(GaussianFeatures.make(X), convex(labels, weights), 2)
     for t, weight in enumerate(weights):
         model = SemiSupervisedGaussianNB(
-            unlabeled_weight=weight, weighting="convex", prior_smoothing=1.0
+            unlabeled_weight=weight, weighting="convex", prior=ClassPrior(smoothing=1.0)
         )
         expected = model.fit(X, labels[:, t]).predict_proba(X)
         assert_allclose(found[:, :, t], expected, atol=1e-6)
@@ -110,7 +111,7 @@ def test_recalibration_is_applied_between_the_steps(share: float | None) -> None
     mean = "kept" if share is None else [1 - share, share]
     for t, slope in enumerate(slopes):
         model = SemiSupervisedGaussianNB(
-            recalibration=RankSigmoid(slope, mean), prior_smoothing=1.0
+            recalibration=RankSigmoid(slope, mean), prior=ClassPrior(smoothing=1.0)
         )
         expected = model.fit(X, labels[:, t]).predict_proba(X)
         assert_allclose(found[:, :, t], expected, atol=1e-6)
@@ -138,7 +139,7 @@ def test_rows_left_out_play_no_part() -> None:
     labels[[5, 30], 0] = LEFT_OUT
     kept = labels[:, 0] != LEFT_OUT
     found = posterior(CategoricalFeatures.make(X), plain(labels), 3)[:, :, 0]
-    model = SemiSupervisedCategoricalNB(prior_smoothing=1.0)
+    model = SemiSupervisedCategoricalNB(prior=ClassPrior(smoothing=1.0))
     expected = model.fit(X[kept], labels[kept, 0]).predict_proba(X)
     assert_allclose(found, expected, atol=1e-9)
 
@@ -167,7 +168,7 @@ def test_missing_values_are_refused() -> None:
 def test_fits_that_run_out_of_iterations_stop_there() -> None:
     X, codes = categories(60, 4)
     labels = labels_at(codes, [4])
-    model = SemiSupervisedCategoricalNB(prior_smoothing=1.0, max_iter=2, tol=0.0)
+    model = SemiSupervisedCategoricalNB(prior=ClassPrior(smoothing=1.0), max_iter=2, tol=0.0)
     with pytest.warns(UserWarning, match="did not converge"):
         expected = model.fit(X, labels[:, 0]).predict_proba(X)
     features = CategoricalFeatures.make(X)

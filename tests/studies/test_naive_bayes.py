@@ -17,6 +17,7 @@ from sklearn.base import clone
 from leaven.active import margin
 from leaven.evaluation import CurveProtocol, read_store
 from leaven.generative import (
+    ClassPrior,
     RankSigmoid,
     SemiSupervisedCategoricalNB,
     SemiSupervisedGaussianNB,
@@ -120,7 +121,7 @@ def test_active_learning_asks_for_the_smallest_margin(weight: float) -> None:
     found = method.curve_plan(X).predict(codes, 2, train, sizes, test)
     labels = np.where(train < 2, codes[:n_train], UNLABELED)
     form = {} if weight is None else {"unlabeled_weight": weight, "weighting": "convex"}
-    model = SemiSupervisedCategoricalNB(**form, prior_smoothing=1.0)
+    model = SemiSupervisedCategoricalNB(**form, prior=ClassPrior(smoothing=1.0))
     for i, size in enumerate(sizes):
         model.fit(X[:n_train], labels)
         assert (found[i] == model.predict(X[n_train:])).all()
@@ -146,7 +147,11 @@ def agrees_with(public: Any, method: NaiveBayesCurve, X: Any, codes: np.ndarray)
 
 @pytest.mark.parametrize("weight", [0.0, 0.2, 0.5])
 def test_a_whole_trial_is_that_of_the_public_estimator(weight: float) -> None:
-    options: Any = {"unlabeled_weight": weight, "weighting": "convex", "prior_smoothing": 1.0}
+    options: Any = {
+        "unlabeled_weight": weight,
+        "weighting": "convex",
+        "prior": ClassPrior(smoothing=1.0),
+    }
     method = NaiveBayesCurve(weight=weight)
     agrees_with(SemiSupervisedCategoricalNB(**options), method, *discrete(70, 11))
     X = np.random.default_rng(5).normal(size=(90, 3))  # no value twice: no feature is left out
@@ -162,7 +167,7 @@ def test_a_whole_trial_with_recalibration_is_that_of_the_public_estimator(mean: 
     share = codes.mean()
     public = SemiSupervisedGaussianNB(
         recalibration=RankSigmoid(2.0, "kept" if mean == "kept" else [1 - share, share]),
-        prior_smoothing=1.0,
+        prior=ClassPrior(smoothing=1.0),
     )
     agrees_with(public, NaiveBayesCurve(slope=2.0, mean=mean), X, codes)
 
@@ -171,7 +176,7 @@ def test_cross_validation_chooses_as_tune_does() -> None:
     X, codes = discrete(80, 5)
     values = (0.0, 0.2, 0.4, 0.6, 0.8)
     trial = trial_of(NaiveBayesCurve(chosen="weight", values=values), X, codes)
-    estimator = SemiSupervisedCategoricalNB(weighting="convex", prior_smoothing=1.0)
+    estimator = SemiSupervisedCategoricalNB(weighting="convex", prior=ClassPrior(smoothing=1.0))
     for size in (8, 15, 30):
         labels = np.where(np.arange(len(codes)) < size, codes, UNLABELED)
         folds = AdaptiveKFold(shuffle=False)

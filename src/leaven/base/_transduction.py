@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import isfunction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from leaven._compat import validate_params_of
+from leaven._dask import takes_dask
 from leaven._labels import UNLABELED, encode_labels, one_hot
 
 
@@ -66,6 +68,13 @@ class TransductionMixin(ClassifierMixin):
     label_distributions_: NDArray[Any]
     transduction_: NDArray[Any]
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Let the predictions of every classifier take Dask collections."""
+        super().__init_subclass__(**kwargs)
+        for name in ("predict", "predict_proba"):
+            if isfunction(cls.__dict__.get(name)):
+                setattr(cls, name, takes_dask(cls.__dict__[name]))
+
     def _validate_fit(
         self, X: Any, y: Any, *, min_classes: int = 2, **check_params: Any
     ) -> tuple[Any, NDArray[np.intp]]:
@@ -104,12 +113,14 @@ class TransductionMixin(ClassifierMixin):
         """Class probabilities; each classifier has its own."""
         raise AssertionError(f"{type(self).__name__} must define predict_proba")
 
+    @takes_dask
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class of each row of ``X``.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Or a Dask array or DataFrame, for a lazy Dask array of classes.
 
         Returns
         -------

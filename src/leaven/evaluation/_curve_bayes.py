@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
-from leaven.generative import SemiSupervisedCategoricalNB, SemiSupervisedGaussianNB
-from leaven.generative._mixture import normalize_log_rows
+from leaven.generative import ClassPrior, SemiSupervisedCategoricalNB, SemiSupervisedGaussianNB
+from leaven.solvers import normalize_log_rows
 
 BLOCK_ELEMENTS = 1 << 22
 """Largest number of joint log-likelihoods that are held at a time."""
@@ -31,7 +31,6 @@ _PLAIN = {
     "n_components": 1,
     "component_classes": "fixed",
     "hard": False,
-    "fit_prior": True,
 }
 """Settings with which leaven's naive Bayes is the supervised one."""
 
@@ -268,8 +267,13 @@ def bayes_plan(
     return None
 
 
+def _prior_of(estimator: Any) -> ClassPrior:
+    prior = estimator.prior
+    return prior if isinstance(prior, ClassPrior) else ClassPrior(prior)
+
+
 def _is_plain(estimator: Any) -> bool:
-    if estimator.recalibration is not None or estimator.class_prior is not None:
+    if estimator.recalibration is not None or _prior_of(estimator).proportions is not None:
         return False
     if getattr(estimator, "classes", None) is not None:
         return False
@@ -289,7 +293,7 @@ def _categorical_plan(estimator: Any, X: Any, *, ours: bool) -> BayesPlan | None
     codes, n_categories = categories
     offsets = np.concatenate([[0], np.cumsum(n_categories)])
     return CategoricalPlan(
-        prior_smoothing=float(estimator.prior_smoothing) if ours else 0.0,
+        prior_smoothing=float(_prior_of(estimator).smoothing) if ours else 0.0,
         normalize=ours,
         alpha=float(estimator.alpha),
         slots=(codes + offsets[:-1]).astype(np.int32),
@@ -338,7 +342,7 @@ def _gaussian_plan(estimator: Any, X: Any, *, ours: bool) -> BayesPlan | None:
     if not np.isfinite(X).all() or estimator.var_smoothing <= 0:
         return None
     return GaussianPlan(
-        prior_smoothing=float(estimator.prior_smoothing) if ours else 0.0,
+        prior_smoothing=float(_prior_of(estimator).smoothing) if ours else 0.0,
         normalize=ours,
         var_smoothing=float(estimator.var_smoothing),
         X=X,

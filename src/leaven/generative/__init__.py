@@ -7,9 +7,11 @@ from leaven.generative._gaussian_mixture import SemiSupervisedGaussianMixture
 from leaven.generative._hmm import SemiSupervisedHMM
 from leaven.generative._mixed import SemiSupervisedMixedNB
 from leaven.generative._multinomial import SemiSupervisedMultinomialNB
+from leaven.generative._prior import ClassPrior
 from leaven.generative._recalibration import LogOdds, RankSigmoid
 
 __all__ = [
+    "ClassPrior",
     "LogOdds",
     "RankSigmoid",
     "SemiSupervisedBernoulliNB",

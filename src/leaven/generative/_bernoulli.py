@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import binarize
-from sklearn.utils.validation import validate_data
 
 from leaven._compat import Interval
 from leaven.generative._base import MixtureClassifier
@@ -85,6 +84,9 @@ class SemiSupervisedBernoulliNB(MixtureClassifier):
     ``alpha sum_tk log p_tk (1 - p_tk)``. With every row labeled it is scikit-learn's
     ``BernoulliNB``.
 
+    The parameters from ``unlabeled_weight`` on are those of all EM classifiers; the user guide
+    explains them once, see :ref:`em-parameters`.
+
     Parameters
     ----------
     alpha : float or array-like of shape (n_features,), default=1.0
@@ -92,31 +94,29 @@ class SemiSupervisedBernoulliNB(MixtureClassifier):
     binarize : float or None, default=0.0
         Features above it are present. None: X already holds numbers from 0 to 1.
     unlabeled_weight : float in [0, 1], default=1.0
-        λ, the weight of the unlabeled rows; 0 is the supervised classifier.
+        Weight λ of the unlabeled rows; 0 is the supervised classifier.
     weighting : {"unlabeled", "convex", "normalized"}, default="unlabeled"
-        What λ means, see :class:`SemiSupervisedMultinomialNB`.
+        What λ means.
     n_components : int or list of int, default=1
-        Components a class; a list is searched by cross-validation on the labeled rows.
+        Components per class; a list is searched by cross-validation on the labeled rows.
     init : {"random", "tree", "kmeans"}, default="random"
         How labeled rows are spread over the components of their class at the start.
     component_classes : {"fixed", "learned"}, default="fixed"
-        Whether a component belongs to one class, or has learned class probabilities.
+        Whether each component has one class, or learned class probabilities.
     recalibration : LogOdds, RankSigmoid or None, default=None
-        Applied to class probabilities between E-step and M-step; the objective may then fall.
+        Map of the class probabilities between E-step and M-step.
     hard : bool, default=False
-        Classification EM, until the partition repeats, whatever ``tol``.
-    fit_prior : bool, default=True
-        Whether to learn the class proportions; otherwise they are equal.
-    class_prior : array-like of shape (n_classes,), default=None
-        Fixed class proportions.
-    prior_smoothing : float, default=0.0
-        Pseudo-count of each component in the class proportions.
+        Classification EM.
+    prior : ClassPrior, {"labeled", "uniform"}, dict, array-like or None, default=None
+        Class proportions; None learns them.
     max_iter : int, default=200
+        Largest number of EM iterations.
     tol : float, default=1e-6
-        EM stops when the objective changes by at most this fraction of itself.
+        Relative change of the objective at which EM stops.
     random_state : int, RandomState or None, default=None
+        Seed of random starts and of the folds of the search.
     verbose : int, default=0
-        1 logs one line an iteration to the logger ``leaven``.
+        1 logs one line per iteration to the logger ``leaven``.
     progress : bool, default=False
         Show a progress bar.
 
@@ -130,7 +130,6 @@ class SemiSupervisedBernoulliNB(MixtureClassifier):
     component_class_proba_ : ndarray of shape (n_classes * n_components_, n_classes)
     n_components_ : int
     component_scores_ : dict
-        Accuracy of each number of components, if a list was searched.
     label_distributions_ : ndarray of shape (n_samples, n_classes)
     transduction_ : ndarray of shape (n_samples,)
     objective_trace_ : ndarray of shape (n_iter_ + 1,)
@@ -175,9 +174,7 @@ class SemiSupervisedBernoulliNB(MixtureClassifier):
         component_classes: str = "fixed",
         recalibration: Any = None,
         hard: bool = False,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        prior_smoothing: float = 0.0,
+        prior: Any = None,
         max_iter: int = 200,
         tol: float = 1e-6,
         random_state: Any = None,
@@ -193,9 +190,7 @@ class SemiSupervisedBernoulliNB(MixtureClassifier):
         self.component_classes = component_classes
         self.recalibration = recalibration
         self.hard = hard
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.prior_smoothing = prior_smoothing
+        self.prior = prior
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -209,30 +204,26 @@ class SemiSupervisedBernoulliNB(MixtureClassifier):
         tags.classifier_tags.poor_score = True
         return tags
 
-    def _validate_training(self, X: Any, y: Any) -> tuple[Any, NDArray[np.intp]]:
-        return self._validate_fit(X, y, accept_sparse="csr")
+    def _array_checks(self, X: Any) -> dict[str, Any]:
+        return {"accept_sparse": "csr"}
 
-    def _learn_encoding(
-        self, X: Any, codes: NDArray[np.intp], weights: NDArray[np.float64]
-    ) -> tuple[Any, BernoulliDensity]:
-        return self._binarized(X), BernoulliDensity(check_alpha(self.alpha, X.shape[1]))
-
-    def _validate_rows(self, X: Any) -> Any:
-        return self._binarized(validate_data(self, X, accept_sparse="csr", reset=False))
-
-    def _binarized(self, X: Any) -> Any:
-        if self.binarize is not None:
-            return binarize(X, threshold=self.binarize)
-        if X.min() < 0 or X.max() > 1:
+    def _check_values(self, X: Any) -> None:
+        if self.binarize is None and (X.min() < 0 or X.max() > 1):
             raise ValueError(
                 f"X holds numbers from {X.min()} to {X.max()}, but with binarize=None they must "
                 "be between 0 and 1. Give a threshold, such as binarize=0.0."
             )
-        return X
+
+    def _learn(self, summary: Any) -> BernoulliDensity:
+        return BernoulliDensity(check_alpha(self.alpha, self.n_features_in_))
+
+    def _encode(self, X: Any) -> Any:
+        return X if self.binarize is None else binarize(X, threshold=self.binarize)
 
     def _cluster_features(self, rows: Any) -> Any:
         return rows
 
     def _store_mixture(self, mixture: Mixture) -> Mixture:
-        self.feature_log_prob_ = mixture.density.log_yes.T  # type: ignore[attr-defined]
+        density: Any = mixture.density
+        self.feature_log_prob_ = density.log_yes.T
         return mixture

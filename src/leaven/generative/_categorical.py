@@ -10,15 +10,22 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils.validation import validate_data
 
 from leaven._compat import Interval, StrOptions
 from leaven.generative._base import MixtureClassifier
-from leaven.generative._encoding import IGNORED, CategoryTable, learn_table
-from leaven.generative._mixture import Mixture, csr_around
+from leaven.generative._chunks import csr_around
+from leaven.generative._encoding import (
+    IGNORED,
+    CategoryTable,
+    DistinctValues,
+    distinct_values,
+    learn_table,
+)
+from leaven.generative._mixture import Mixture
 from leaven.generative._multinomial import MIN_ALPHA, Totals, no_parameters
 
 CHUNK_ENTRIES = 1 << 18
+"""Entries in a chunk of slots: its indicator matrix takes 3 MB, which a core keeps near."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +106,9 @@ class SemiSupervisedCategoricalNB(MixtureClassifier):
     those it declares. A category that was not seen in ``fit`` gets the smoothed probability of
     one that was never counted, ``alpha / (N_jk + alpha S_j)``.
 
+    The parameters from ``unlabeled_weight`` on are those of all EM classifiers; the user guide
+    explains them once, see :ref:`em-parameters`.
+
     Parameters
     ----------
     alpha : float, default=1.0
@@ -110,32 +120,29 @@ class SemiSupervisedCategoricalNB(MixtureClassifier):
         Whether None, NaN and pandas.NA are a category of their own, or the feature is passed
         over in the rows where it is missing.
     unlabeled_weight : float in [0, 1], default=1.0
-        λ, the weight of the unlabeled rows; 0 is the supervised classifier.
+        Weight λ of the unlabeled rows; 0 is the supervised classifier.
     weighting : {"unlabeled", "convex", "normalized"}, default="unlabeled"
-        What λ means, see :class:`SemiSupervisedMultinomialNB`.
+        What λ means.
     n_components : int or list of int, default=1
-        Components a class; a list is searched by cross-validation on the labeled rows.
+        Components per class; a list is searched by cross-validation on the labeled rows.
     init : {"random", "tree", "kmeans"}, default="random"
-        How labeled rows are spread over the components of their class at the start; the
-        clusterings see one 0-1 column a category.
+        How labeled rows are spread over the components of their class at the start.
     component_classes : {"fixed", "learned"}, default="fixed"
-        Whether a component belongs to one class, or has learned class probabilities.
+        Whether each component has one class, or learned class probabilities.
     recalibration : LogOdds, RankSigmoid or None, default=None
-        Applied to class probabilities between E-step and M-step; the objective may then fall.
+        Map of the class probabilities between E-step and M-step.
     hard : bool, default=False
-        Classification EM, until the partition repeats, whatever ``tol``.
-    fit_prior : bool, default=True
-        Whether to learn the class proportions; otherwise they are equal.
-    class_prior : array-like of shape (n_classes,), default=None
-        Fixed class proportions.
-    prior_smoothing : float, default=0.0
-        Pseudo-count of each component in the class proportions; [1]_ has 1.
+        Classification EM.
+    prior : ClassPrior, {"labeled", "uniform"}, dict, array-like or None, default=None
+        Class proportions; None learns them.
     max_iter : int, default=200
+        Largest number of EM iterations.
     tol : float, default=1e-6
-        EM stops when the objective changes by at most this fraction of itself.
+        Relative change of the objective at which EM stops.
     random_state : int, RandomState or None, default=None
+        Seed of random starts and of the folds of the search.
     verbose : int, default=0
-        1 logs one line an iteration to the logger ``leaven``.
+        1 logs one line per iteration to the logger ``leaven``.
     progress : bool, default=False
         Show a progress bar.
 
@@ -153,7 +160,6 @@ class SemiSupervisedCategoricalNB(MixtureClassifier):
     component_class_proba_ : ndarray of shape (n_classes * n_components_, n_classes)
     n_components_ : int
     component_scores_ : dict
-        Accuracy of each number of components, if a list was searched.
     label_distributions_ : ndarray of shape (n_samples, n_classes)
     transduction_ : ndarray of shape (n_samples,)
     objective_trace_ : ndarray of shape (n_iter_ + 1,)
@@ -201,9 +207,7 @@ class SemiSupervisedCategoricalNB(MixtureClassifier):
         component_classes: str = "fixed",
         recalibration: Any = None,
         hard: bool = False,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        prior_smoothing: float = 0.0,
+        prior: Any = None,
         max_iter: int = 200,
         tol: float = 1e-6,
         random_state: Any = None,
@@ -220,14 +224,14 @@ class SemiSupervisedCategoricalNB(MixtureClassifier):
         self.component_classes = component_classes
         self.recalibration = recalibration
         self.hard = hard
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.prior_smoothing = prior_smoothing
+        self.prior = prior
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
         self.verbose = verbose
         self.progress = progress
+
+    _encoding_attributes = ("_table",)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -240,26 +244,27 @@ class SemiSupervisedCategoricalNB(MixtureClassifier):
     def _chunk_rows(self, rows: Any, n_components: int) -> int:
         return max(1, CHUNK_ENTRIES // max(rows.shape[1], n_components))
 
-    def _validate_training(self, X: Any, y: Any) -> tuple[Any, NDArray[np.intp]]:
-        return self._validate_fit(X, y, **table_checks(X))
+    def _array_checks(self, X: Any) -> dict[str, Any]:
+        return table_checks(X)
 
-    def _learn_encoding(
-        self, X: Any, codes: NDArray[np.intp], weights: NDArray[np.float64]
-    ) -> tuple[Any, CategoricalDensity]:
+    def _summarize(
+        self, X: Any, codes: NDArray[np.intp], weights: NDArray[np.float64], n_classes: int
+    ) -> DistinctValues:
+        return distinct_values(X, weights > 0)
+
+    def _learn(self, summary: DistinctValues) -> CategoricalDensity:
         self._table = learn_table(
-            X,
-            weights > 0,
+            summary,
             missing=self.missing,
             min_categories=self.min_categories,
             names=getattr(self, "feature_names_in_", None),
         )
         self.n_categories_ = self._table.n_categories
         self.categories_ = categories_of(self._table)
-        density = CategoricalDensity(max(self.alpha, MIN_ALPHA), self._table.offsets)
-        return self._table.encode(X), density
+        return CategoricalDensity(max(self.alpha, MIN_ALPHA), self._table.offsets)
 
-    def _validate_rows(self, X: Any) -> Any:
-        return self._table.encode(validate_data(self, X, reset=False, **table_checks(X)))
+    def _encode(self, X: Any) -> Any:
+        return self._table.encode(X)
 
     def _cluster_features(self, rows: Any) -> Any:
         return sparse.csr_matrix(indicators(rows, int(self._table.offsets[-1])))

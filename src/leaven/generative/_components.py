@@ -1,4 +1,4 @@
-"""Several components a class: how they start, and how many there should be."""
+"""Several components per class: how they start, and how many there should be."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from leaven.exceptions import MemoryBoundError
 
 INITS = ("random", "tree", "kmeans")
 MAX_TREE_ROWS = 10_000
+"""Bounds the Gram matrix of a class at 0.8 GB, and twice that with its working copy."""
+
 MAX_FOLDS = 5
+"""Folds of the search for the number of components, scikit-learn's default."""
 
 
 def start_responsibilities(
@@ -26,6 +29,7 @@ def start_responsibilities(
     n_components: int,
     init: str,
     random_state: np.random.RandomState,
+    sample_weight: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """Spread the labeled rows of each class over the components of that class.
 
@@ -37,11 +41,13 @@ def start_responsibilities(
     classes : array of shape (n_classes,)
         Names, for messages.
     n_components : int
-        Components a class; component j of class c is column ``c * n_components + j``.
+        Components per class; component j of class c is column ``c * n_components + j``.
     init : {"random", "tree", "kmeans"}
         Random shares; clusters by :func:`agglomerate`; clusters by k-means: section 2.3 of
         Nguyen (2019).
     random_state : RandomState
+    sample_weight : array of shape (n_labeled,), default=None
+        Of the rows in the clusterings.
 
     Returns
     -------
@@ -64,12 +70,17 @@ def start_responsibilities(
                 f"class into {n_components} clusters, but class {name!r} has only {len(rows)} "
                 "labeled rows. Use fewer components, more labels, or init='random'."
             )
+        own = features[rows]
+        weights = None if sample_weight is None else sample_weight[rows]
         if init == "tree":
-            clusters = agglomerate(features[rows], n_components)
+            if weights is not None:
+                # The tree looks at sums of rows: w equal rows sum up to w times the row.
+                own = sparse.diags_array(weights) @ own
+            clusters = agglomerate(own, n_components)
         else:
             seed = random_state.randint(np.iinfo(np.int32).max)
             model = KMeans(n_clusters=n_components, n_init=10, random_state=seed)
-            clusters = model.fit_predict(features[rows])
+            clusters = model.fit_predict(own, sample_weight=weights)
         result[rows, columns[clusters]] = 1.0
     return result
 
@@ -194,7 +205,7 @@ def search_n_components(
     if counts[smallest] < 2:
         raise ValueError(
             f"n_components={list(candidates)} is searched by cross-validation, which needs two "
-            f"labeled rows a class, but class {classes.tolist()[smallest]!r} has "
+            f"labeled rows per class, but class {classes.tolist()[smallest]!r} has "
             f"{counts[smallest]}. Give a single number, or more labels."
         )
     folds = StratifiedKFold(

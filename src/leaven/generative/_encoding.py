@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from leaven.exceptions import MemoryBoundError
 
 MAX_CATEGORIES = 10_000_000
+"""Bounds the table of one column at 80 MB per class; integer codes are often identifiers."""
+
 IGNORED = 0
 """The slot of a missing value that is ignored; it is the same for all columns."""
 
@@ -81,20 +83,64 @@ def column_of(X: Any, j: int) -> Any:
     return X.iloc[:, j] if isinstance(X, pd.DataFrame) else X[:, j]
 
 
-def learn_table(
-    X: Any,
-    takes_part: NDArray[np.bool_],
-    *,
-    missing: str,
-    min_categories: Any = None,
-    names: Any = None,
-) -> CategoryTable:
-    """Learn the categories of each column from the rows that take part.
+@dataclass
+class DistinctValues:
+    """The values of each column, in the order in which they appear, missing ones included."""
+
+    columns: list[Any]
+
+    def __iadd__(self, other: DistinctValues) -> DistinctValues:
+        self.columns = [
+            _distinct(_joined(one, more))
+            for one, more in zip(self.columns, other.columns, strict=True)
+        ]
+        return self
+
+
+def distinct_values(X: Any, takes_part: NDArray[np.bool_]) -> DistinctValues:
+    """Return the values in the rows that take part.
 
     Parameters
     ----------
     X : DataFrame or array of shape (n_rows, n_columns)
     takes_part : bool array of shape (n_rows,)
+    """
+    whole = bool(takes_part.all())
+    columns = [column_of(X, j) for j in range(X.shape[1])]
+    return DistinctValues([_distinct(c if whole else c[takes_part]) for c in columns])
+
+
+def _distinct(column: Any) -> Any:
+    if isinstance(column, pd.Series):
+        return column.drop_duplicates()
+    return pd.unique(column)
+
+
+def _joined(one: Any, more: Any) -> Any:
+    if isinstance(one, pd.Series) and isinstance(more, pd.Series):
+        if one.dtype == more.dtype:
+            return pd.concat([one, more], ignore_index=True)
+        # Other categories or another kind of strings: the values decide.
+        one, more = one.to_numpy(dtype=object), more.to_numpy(dtype=object)
+    one, more = np.asarray(one), np.asarray(more)
+    numbers = one.dtype.kind in "biuf" and more.dtype.kind in "biuf"
+    if not numbers and one.dtype.kind != more.dtype.kind:
+        one, more = one.astype(object), more.astype(object)
+    return np.concatenate([one, more])
+
+
+def learn_table(
+    values: DistinctValues,
+    *,
+    missing: str,
+    min_categories: Any = None,
+    names: Any = None,
+) -> CategoryTable:
+    """Learn the categories of each column from the values that occur.
+
+    Parameters
+    ----------
+    values : DistinctValues
     missing : {"category", "ignore"}
         Whether None, NaN and pandas.NA are a category of their own or are passed over.
     min_categories : int or array-like of shape (n_columns,), default=None
@@ -102,7 +148,7 @@ def learn_table(
     names : sequence, default=None
         Of the columns, for messages; None: their numbers.
     """
-    n_columns = X.shape[1]
+    n_columns = len(values.columns)
     least = np.zeros(n_columns, dtype=np.intp)
     if min_categories is not None:
         given = np.asarray(min_categories)
@@ -112,23 +158,15 @@ def learn_table(
                 f"{n_columns} features."
             )
         least = np.broadcast_to(given, n_columns)
-    if isinstance(X, np.ndarray) and X.dtype.kind in "if":
-        # All columns before any other complaint: this is the mistake that names the cure.
-        for j in range(n_columns):
-            _refuse_negative(X[:, j], j if names is None else names[j])
-    whole = bool(takes_part.all())
-    columns = []
-    for j in range(n_columns):
-        column = column_of(X, j)
-        name = j if names is None else names[j]
-        columns.append(
-            _learn_column(
-                column if whole else column[takes_part],
-                name,
-                missing_is_category=missing == "category",
-                least=int(least[j]),
-            )
-        )
+    named = [j if names is None else names[j] for j in range(n_columns)]
+    # All columns before any other complaint: this is the mistake that names the cure.
+    for column, name in zip(values.columns, named, strict=True):
+        if isinstance(column, np.ndarray) and column.dtype.kind in "if":
+            _refuse_negative(column, name)
+    columns = [
+        _learn_column(column, name, missing_is_category=missing == "category", least=int(least[j]))
+        for j, (column, name) in enumerate(zip(values.columns, named, strict=True))
+    ]
     return CategoryTable(tuple(columns), ignore_missing=missing == "ignore")
 
 

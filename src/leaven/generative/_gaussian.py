@@ -9,17 +9,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import validate_data
 
 from leaven._compat import Interval, StrOptions
 from leaven._labels import UNLABELED
 from leaven.exceptions import LeavenWarning
 from leaven.generative._base import MixtureClassifier
-from leaven.generative._mixture import Mixture, take_rows
+from leaven.generative._chunks import chunks, take_rows
+from leaven.generative._mixture import Mixture
 from leaven.generative._multinomial import no_parameters
+from leaven.generative._partitioned import LabelCounts
 
 CACHE_ELEMENTS = 1 << 16
 """Numbers in a chunk of a dense matrix: half a megabyte, which a core keeps near."""
+
+START_SOFTNESS = 0.1
+"""Share of a labeled row that all Gaussians of its class get at the start: none then has a single
+row and no variance, and the clusters are still the start."""
 
 MIN_VARIANCE = 1e-150
 """Keeps squared distances finite where ``var_smoothing`` is 0."""
@@ -118,19 +123,76 @@ class GaussianDensity:
         return 0.0
 
 
-def overall_moments(X: NDArray[Any], rows: NDArray[np.intp]) -> Moments:
-    """Moments of ``rows`` of X as one component, without a copy of X."""
+@dataclass
+class NumericSummary:
+    """Moments of all rows, and the range of each feature in all rows and in each class.
+
+    The rows of a class are the labeled ones; where it has none, its range is empty.
+    """
+
+    overall: Moments
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    class_low: NDArray[np.float64]
+    class_high: NDArray[np.float64]
+    any_unlabeled: bool
+
+    def __iadd__(self, other: NumericSummary) -> NumericSummary:
+        self.overall += other.overall
+        self.low, self.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        self.class_low = np.minimum(self.class_low, other.class_low)
+        self.class_high = np.maximum(self.class_high, other.class_high)
+        self.any_unlabeled |= other.any_unlabeled
+        return self
+
+    def constant(self) -> NDArray[np.bool_]:
+        """Tell which features to leave out.
+
+        Those that have one value in all rows that take part, which say nothing; and, where
+        unlabeled rows take part, those that have one value in the labeled rows of some class
+        (Saeed, 2018, section 3.1.1): the Gaussian of that class would be a needle which no
+        unlabeled row can meet.
+        """
+        constant = self.low == self.high
+        if self.any_unlabeled:
+            constant |= (self.class_low == self.class_high).any(axis=0)
+        return np.asarray(constant)
+
+    def largest_variance(self) -> float:
+        """Of a feature over all rows."""
+        return float((self.overall.squares[0] / self.overall.counts[0]).max(initial=0.0))
+
+
+def summarize_numbers(
+    X: NDArray[Any], codes: NDArray[np.intp], weights: NDArray[np.float64], n_classes: int
+) -> NumericSummary:
+    """Summarize the rows of positive weight, and the labeled rows of each class."""
+    used = weights > 0
+    whole = X if used.all() else X[used]
+    empty = np.full((n_classes, X.shape[1]), np.inf)
+    class_low, class_high = empty, -empty
+    for code in np.unique(codes[codes != UNLABELED]):
+        members = X[codes == code]
+        class_low[code], class_high[code] = members.min(axis=0), members.max(axis=0)
+    return NumericSummary(
+        overall_moments(X, weights),
+        whole.min(axis=0, initial=np.inf),
+        whole.max(axis=0, initial=-np.inf),
+        class_low,
+        class_high,
+        bool((used & (codes == UNLABELED)).any()),
+    )
+
+
+def overall_moments(X: NDArray[Any], weights: NDArray[np.float64]) -> Moments:
+    """Moments of the rows of X of positive weight as one component, without a copy of X."""
     density = GaussianDensity(0.0)
     size = max(1, CACHE_ELEMENTS // max(1, X.shape[1]))
-    total: Moments | None = None
-    for start in range(0, len(rows), size):
-        piece = rows[start : start + size]
-        part = density.collect(take_rows(X, piece), np.ones((len(piece), 1)))
-        if total is None:
-            total = part
-        else:
-            total += part
-    assert total is not None
+    rows = np.flatnonzero(weights > 0)
+    zero = np.zeros((1, X.shape[1]))
+    total = Moments(np.zeros(1), zero, zero.copy())
+    for chunk, where in chunks(rows, size):
+        total += density.collect(take_rows(X, chunk), weights[rows[where]][:, None])
     return total
 
 
@@ -142,32 +204,12 @@ def standardized(
     return np.asarray((X - overall.means[0, columns]) / np.where(scale > 0, scale, 1.0))
 
 
-def constant_columns(
-    X: NDArray[Any], codes: NDArray[np.intp], takes_part: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    """Tell which features to leave out.
-
-    Those that have one value in all rows that take part, which say nothing; and, where
-    unlabeled rows take part, those that have one value in the labeled rows of some class
-    (Saeed, 2018, section 3.1.1): the Gaussian of that class would be a needle which no
-    unlabeled row can meet.
-    """
-    whole = X if takes_part.all() else X[takes_part]
-    constant = whole.min(axis=0) == whole.max(axis=0)
-    if (takes_part & (codes == UNLABELED)).any():
-        for code in np.unique(codes[codes != UNLABELED]):
-            members = X[codes == code]
-            constant |= members.min(axis=0) == members.max(axis=0)
-    return np.asarray(constant)
-
-
-def check_rows_for_variance(codes: NDArray[np.intp], classes: NDArray[Any]) -> None:
+def check_rows_for_variance(counts: NDArray[Any], classes: NDArray[Any]) -> None:
     """Refuse a class with a single labeled row, which has no variance."""
-    counts = np.bincount(codes[codes != UNLABELED], minlength=len(classes))
     for name, count in zip(classes.tolist(), counts, strict=True):
         if count < 2:
             raise ValueError(
-                f"Class {name!r} has {count} labeled row, but a variance needs at least 2. Label "
+                f"Class {name!r} has {count:g} labeled row, but a variance needs at least 2. Label "
                 "one more row of this class."
             )
 
@@ -207,6 +249,9 @@ class SemiSupervisedGaussianNB(MixtureClassifier):
     ``- epsilon_ / (2 σ²_jk)`` in ``log p(x | k)``, as if each row were blurred by noise of this
     variance; without it the added ``epsilon_`` could take EM downhill.
 
+    The parameters from ``unlabeled_weight`` on are those of all EM classifiers; the user guide
+    explains them once, see :ref:`em-parameters`.
+
     Parameters
     ----------
     var_smoothing : float, default=1e-9
@@ -215,33 +260,29 @@ class SemiSupervisedGaussianNB(MixtureClassifier):
         ``"omit"`` leaves out a feature that has one value in all rows, or, if unlabeled rows
         take part, in the labeled rows of some class [1]_. The others decide.
     unlabeled_weight : float in [0, 1], default=1.0
-        λ, the weight of the unlabeled rows; 0 is the supervised classifier.
+        Weight λ of the unlabeled rows; 0 is the supervised classifier.
     weighting : {"unlabeled", "convex", "normalized"}, default="unlabeled"
-        What λ means, see :class:`SemiSupervisedMultinomialNB`.
+        What λ means.
     n_components : int or list of int, default=1
-        Gaussians a class; a list is searched by cross-validation on the labeled rows.
+        Components per class; a list is searched by cross-validation on the labeled rows.
     init : {"random", "tree", "kmeans"}, default="random"
-        How labeled rows are spread over the components of their class at the start; the
-        clusterings see features scaled to unit variance. A tenth of each row is shared by all
-        components of its class, so that none starts with a single row and no variance.
+        How labeled rows are spread over the components of their class at the start.
     component_classes : {"fixed", "learned"}, default="fixed"
-        Whether a component belongs to one class, or has learned class probabilities.
+        Whether each component has one class, or learned class probabilities.
     recalibration : LogOdds, RankSigmoid or None, default=None
-        Applied to class probabilities between E-step and M-step; the objective may then fall.
+        Map of the class probabilities between E-step and M-step.
     hard : bool, default=False
-        Classification EM, until the partition repeats, whatever ``tol``.
-    fit_prior : bool, default=True
-        Whether to learn the class proportions; otherwise they are equal.
-    class_prior : array-like of shape (n_classes,), default=None
-        Fixed class proportions.
-    prior_smoothing : float, default=0.0
-        Pseudo-count of each component in the class proportions.
+        Classification EM.
+    prior : ClassPrior, {"labeled", "uniform"}, dict, array-like or None, default=None
+        Class proportions; None learns them.
     max_iter : int, default=200
+        Largest number of EM iterations.
     tol : float, default=1e-6
-        EM stops when the objective changes by at most this fraction of itself.
+        Relative change of the objective at which EM stops.
     random_state : int, RandomState or None, default=None
+        Seed of random starts and of the folds of the search.
     verbose : int, default=0
-        1 logs one line an iteration to the logger ``leaven``.
+        1 logs one line per iteration to the logger ``leaven``.
     progress : bool, default=False
         Show a progress bar.
 
@@ -260,7 +301,6 @@ class SemiSupervisedGaussianNB(MixtureClassifier):
     component_class_proba_ : ndarray of shape (n_classes * n_components_, n_classes)
     n_components_ : int
     component_scores_ : dict
-        Accuracy of each number of components, if a list was searched.
     label_distributions_ : ndarray of shape (n_samples, n_classes)
     transduction_ : ndarray of shape (n_samples,)
     objective_trace_ : ndarray of shape (n_iter_ + 1,)
@@ -292,7 +332,8 @@ class SemiSupervisedGaussianNB(MixtureClassifier):
         "var_smoothing": [Interval(Real, 0, None, closed="left")],
         "constant_features": [StrOptions({"omit", "keep"})],
     }
-    _start_softness = 0.1
+    _start_softness = START_SOFTNESS
+    _encoding_attributes = ("omitted_features_",)
 
     def __init__(
         self,
@@ -306,9 +347,7 @@ class SemiSupervisedGaussianNB(MixtureClassifier):
         component_classes: str = "fixed",
         recalibration: Any = None,
         hard: bool = False,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        prior_smoothing: float = 0.0,
+        prior: Any = None,
         max_iter: int = 200,
         tol: float = 1e-6,
         random_state: Any = None,
@@ -324,9 +363,7 @@ class SemiSupervisedGaussianNB(MixtureClassifier):
         self.component_classes = component_classes
         self.recalibration = recalibration
         self.hard = hard
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.prior_smoothing = prior_smoothing
+        self.prior = prior
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -336,29 +373,28 @@ class SemiSupervisedGaussianNB(MixtureClassifier):
     def _chunk_rows(self, rows: Any, n_components: int) -> int:
         return max(1, CACHE_ELEMENTS // max(1, rows.shape[1], n_components))
 
-    def _validate_training(self, X: Any, y: Any) -> tuple[Any, NDArray[np.intp]]:
-        X, codes = self._validate_fit(X, y, dtype=[np.float64, np.float32])
-        check_rows_for_variance(codes, self.classes_)
-        return X, codes
+    def _array_checks(self, X: Any) -> dict[str, Any]:
+        return {"dtype": [np.float64, np.float32]}
 
-    def _learn_encoding(
-        self, X: Any, codes: NDArray[np.intp], weights: NDArray[np.float64]
-    ) -> tuple[Any, GaussianDensity]:
-        takes_part = weights > 0
-        self._overall = overall_moments(X, np.flatnonzero(takes_part))
-        variances = self._overall.squares[0] / self._overall.counts[0]
-        self.epsilon_ = float(self.var_smoothing * variances.max())
-        self.omitted_features_ = np.zeros(X.shape[1], dtype=bool)
+    def _check_counts(self, counts: LabelCounts) -> None:
+        check_rows_for_variance(counts.repeated(), self.classes_)
+
+    def _summarize(
+        self, X: Any, codes: NDArray[np.intp], weights: NDArray[np.float64], n_classes: int
+    ) -> NumericSummary:
+        return summarize_numbers(X, codes, weights, n_classes)
+
+    def _learn(self, summary: NumericSummary) -> GaussianDensity:
+        self._overall = summary.overall
+        self.epsilon_ = float(self.var_smoothing * summary.largest_variance())
+        self.omitted_features_ = np.zeros(self.n_features_in_, dtype=bool)
         if self.constant_features == "omit":
-            self.omitted_features_ = constant_columns(X, codes, takes_part)
+            self.omitted_features_ = summary.constant()
             warn_if_all_constant(self.omitted_features_)
-        return self._kept(X), GaussianDensity(self.epsilon_)
+        return GaussianDensity(self.epsilon_)
 
-    def _kept(self, X: Any) -> Any:
+    def _encode(self, X: Any) -> Any:
         return X[:, ~self.omitted_features_] if self.omitted_features_.any() else X
-
-    def _validate_rows(self, X: Any) -> Any:
-        return self._kept(validate_data(self, X, dtype=[np.float64, np.float32], reset=False))
 
     def _cluster_features(self, rows: Any) -> Any:
         return standardized(rows, self._overall, ~self.omitted_features_)

@@ -8,60 +8,67 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import validate_data
 
 from leaven._compat import Interval, StrOptions
 from leaven.generative._base import MixtureClassifier
 from leaven.generative._covariance import COVARIANCE_TYPES, TIED, CovarianceDensity
-from leaven.generative._gaussian import check_rows_for_variance, overall_moments, standardized
-from leaven.generative._mixture import Mixture
+from leaven.generative._gaussian import (
+    START_SOFTNESS,
+    Moments,
+    check_rows_for_variance,
+    overall_moments,
+    standardized,
+)
+from leaven.generative._mixture import Mixture, Parts
+from leaven.generative._partitioned import LabelCounts
 
 
 class SemiSupervisedGaussianMixture(MixtureClassifier):
-    r"""A mixture of Gaussians, one or more a class, fitted by EM on all rows.
+    r"""A mixture of Gaussians, one or more per class, fitted by EM on all rows.
 
     .. math:: p(x) = \sum_k \pi_k\, N(x; \mu_k, \Sigma_k)
 
-    With every row labeled and one Gaussian a class this is quadratic discriminant analysis
+    With every row labeled and one Gaussian per class this is quadratic discriminant analysis
     (``"full"``), linear discriminant analysis (``"tied"``), or the nearest mean
     (``"tied-spherical"`` and equal priors), with maximum likelihood covariances.
+
+    The parameters from ``unlabeled_weight`` on are those of all EM classifiers; the user guide
+    explains them once, see :ref:`em-parameters`.
 
     Parameters
     ----------
     covariance_type : {"full", "tied", "diag", "spherical", "tied-spherical"}, default="full"
-        One matrix a component, one for all, variances only, one variance a component, or one
+        One matrix per component, one for all, variances only, one variance per component, or one
         variance for all, which is what [1]_ calls spherical.
     shrinkage : float in [0, 1), default=0.0
         β: the covariance is ``(1 - β) Σ + β I`` [1]_. Scale the features to unit variance
         first; [1]_ takes 0.8 for pixels.
     reg_covar : float, default=1e-6
         Added to the diagonal of every covariance, as in scikit-learn.
-    n_components : int or list of int, default=1
-        Gaussians a class; a list is searched by cross-validation on the labeled rows.
     unlabeled_weight : float in [0, 1], default=1.0
-        λ, the weight of the unlabeled rows; 0 is the supervised classifier.
+        Weight λ of the unlabeled rows; 0 is the supervised classifier.
     weighting : {"unlabeled", "convex", "normalized"}, default="unlabeled"
-        What λ means, see :class:`SemiSupervisedMultinomialNB`.
+        What λ means.
+    n_components : int or list of int, default=1
+        Components per class; a list is searched by cross-validation on the labeled rows.
     init : {"random", "tree", "kmeans"}, default="random"
         How labeled rows are spread over the components of their class at the start.
     component_classes : {"fixed", "learned"}, default="fixed"
-        Whether a component belongs to one class, or has learned class probabilities.
+        Whether each component has one class, or learned class probabilities.
     recalibration : LogOdds, RankSigmoid or None, default=None
-        Applied to class probabilities between E-step and M-step; the objective may then fall.
+        Map of the class probabilities between E-step and M-step.
     hard : bool, default=False
         Classification EM.
-    fit_prior : bool, default=True
-        Whether to learn the class proportions; otherwise they are equal.
-    class_prior : array-like of shape (n_classes,), default=None
-        Fixed class proportions.
-    prior_smoothing : float, default=0.0
-        Pseudo-count of each component in the class proportions.
+    prior : ClassPrior, {"labeled", "uniform"}, dict, array-like or None, default=None
+        Class proportions; None learns them.
     max_iter : int, default=200
+        Largest number of EM iterations.
     tol : float, default=1e-6
-        EM stops when the objective changes by at most this fraction of itself.
+        Relative change of the objective at which EM stops.
     random_state : int, RandomState or None, default=None
+        Seed of random starts and of the folds of the search.
     verbose : int, default=0
-        1 logs one line an iteration to the logger ``leaven``.
+        1 logs one line per iteration to the logger ``leaven``.
     progress : bool, default=False
         Show a progress bar.
 
@@ -77,7 +84,6 @@ class SemiSupervisedGaussianMixture(MixtureClassifier):
     component_class_proba_ : ndarray of shape (n_classes * n_components_, n_classes)
     n_components_ : int
     component_scores_ : dict
-        Accuracy of each number of components, if a list was searched.
     label_distributions_ : ndarray of shape (n_samples, n_classes)
     transduction_ : ndarray of shape (n_samples,)
     objective_trace_ : ndarray of shape (n_iter_ + 1,)
@@ -116,7 +122,7 @@ class SemiSupervisedGaussianMixture(MixtureClassifier):
         "shrinkage": [Interval(Real, 0, 1, closed="left")],
         "reg_covar": [Interval(Real, 0, None, closed="left")],
     }
-    _start_softness = 0.1
+    _start_softness = START_SOFTNESS
 
     def __init__(
         self,
@@ -124,16 +130,14 @@ class SemiSupervisedGaussianMixture(MixtureClassifier):
         covariance_type: str = "full",
         shrinkage: float = 0.0,
         reg_covar: float = 1e-6,
-        n_components: Any = 1,
         unlabeled_weight: float = 1.0,
         weighting: str = "unlabeled",
+        n_components: Any = 1,
         init: str = "random",
         component_classes: str = "fixed",
         recalibration: Any = None,
         hard: bool = False,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        prior_smoothing: float = 0.0,
+        prior: Any = None,
         max_iter: int = 200,
         tol: float = 1e-6,
         random_state: Any = None,
@@ -143,46 +147,54 @@ class SemiSupervisedGaussianMixture(MixtureClassifier):
         self.covariance_type = covariance_type
         self.shrinkage = shrinkage
         self.reg_covar = reg_covar
-        self.n_components = n_components
         self.unlabeled_weight = unlabeled_weight
         self.weighting = weighting
+        self.n_components = n_components
         self.init = init
         self.component_classes = component_classes
         self.recalibration = recalibration
         self.hard = hard
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.prior_smoothing = prior_smoothing
+        self.prior = prior
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
         self.verbose = verbose
         self.progress = progress
 
-    def _validate_training(self, X: Any, y: Any) -> tuple[Any, NDArray[np.intp]]:
-        X, codes = self._validate_fit(X, y, dtype=[np.float64, np.float32])
-        if self.shrinkage == 0 and self.covariance_type not in TIED:
-            check_rows_for_variance(codes, self.classes_)
-        return X, codes
+    def _array_checks(self, X: Any) -> dict[str, Any]:
+        return {"dtype": [np.float64, np.float32]}
 
-    def _learn_encoding(
-        self, X: Any, codes: NDArray[np.intp], weights: NDArray[np.float64]
-    ) -> tuple[Any, CovarianceDensity]:
-        used = np.flatnonzero(weights > 0)
-        self._overall = overall_moments(X, used)
-        shell = CovarianceDensity(self.covariance_type, self.shrinkage, self.reg_covar)
+    def _check_counts(self, counts: LabelCounts) -> None:
+        if self.shrinkage == 0 and self.covariance_type not in TIED:
+            check_rows_for_variance(counts.repeated(), self.classes_)
+
+    def _shell(self) -> CovarianceDensity:
+        return CovarianceDensity(self.covariance_type, self.shrinkage, self.reg_covar)
+
+    def _summarize(
+        self, X: Any, codes: NDArray[np.intp], weights: NDArray[np.float64], n_classes: int
+    ) -> Parts:
+        summary = Parts([overall_moments(X, weights)])
+        if self.covariance_type == "tied":
+            used = np.flatnonzero(weights > 0)
+            summary.parts.append(self._shell().collect(X[used], weights[used][:, None]))
+        return summary
+
+    def _learn(self, summary: Parts) -> CovarianceDensity:
+        self._overall: Moments = summary.parts[0]
+        shell = self._shell()
         if self.covariance_type in TIED:
             # One covariance for all: at the start it is that of all rows, since a few
             # labeled ones may have none (Lefakis, section 3.4.1).
             start = np.asarray(self._overall.squares[0].mean() / self._overall.counts[0])
             if self.covariance_type == "tied":
-                everything = shell.collect(X[used], np.ones((len(used), 1)))
-                start = everything.scatter / len(used)
+                everything = summary.parts[1]
+                start = everything.scatter / everything.counts.sum()
             shell = replace(shell, start=start)
-        return X, shell
+        return shell
 
-    def _validate_rows(self, X: Any) -> Any:
-        return validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+    def _encode(self, X: Any) -> Any:
+        return X
 
     def _cluster_features(self, rows: Any) -> Any:
         return standardized(rows, self._overall, np.ones(rows.shape[1], dtype=bool))

@@ -19,7 +19,7 @@ from leaven._labels import UNLABELED, encode_labels, one_hot
 from leaven.exceptions import ConvergenceWarning
 from leaven.generative._categorical import CategoricalDensity, table_of_probabilities
 from leaven.generative._covariance import COVARIANCE_TYPES, TIED, CovarianceDensity
-from leaven.generative._encoding import learn_table
+from leaven.generative._encoding import distinct_values, learn_table
 from leaven.generative._gaussian import check_rows_for_variance
 from leaven.generative._mixture import Density
 from leaven.generative._multinomial import MIN_ALPHA
@@ -35,7 +35,7 @@ stay possible, or EM could never find it."""
 
 @dataclass(frozen=True)
 class Chain:
-    """Parameters of a hidden Markov model with one state a class."""
+    """Parameters of a hidden Markov model with one state per class."""
 
     density: Density
     start: NDArray[np.float64]
@@ -65,7 +65,10 @@ class ChainEM:
     lengths : int array of shape (n_sequences,)
     n_states : int
     weights : array of shape (n_sequences,)
+        In the likelihood.
     alpha : float
+    start_weights : array of shape (n_sequences,), default=None
+        In the first M-step; None means 1.
     """
 
     def __init__(
@@ -76,24 +79,29 @@ class ChainEM:
         n_states: int,
         weights: NDArray[np.float64],
         alpha: float,
+        start_weights: NDArray[np.float64] | None = None,
     ) -> None:
         self.rows, self.codes, self.lengths = rows, codes, lengths
         self.starts = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.intp)
         self.n_states, self.weights, self.alpha = n_states, weights, alpha
+        self.start_weights = np.ones(len(lengths)) if start_weights is None else start_weights
 
     def first(self, density: Density) -> Chain:
         """First M-step, from the labeled positions alone."""
         given = np.flatnonzero(self.codes != UNLABELED)
-        statistics = density.collect(self.rows[given], one_hot(self.codes[given], self.n_states))
+        weights = np.repeat(self.start_weights, self.lengths)
+        known_states = one_hot(self.codes[given], self.n_states) * weights[given][:, None]
+        statistics = density.collect(self.rows[given], known_states)
         start = np.full(self.n_states, _DOUBT)
-        heads = self.codes[self.starts[self.lengths > 0]]
-        np.add.at(start, heads[heads != UNLABELED], 1.0)
+        heads = self.starts[self.lengths > 0]
+        heads = heads[self.codes[heads] != UNLABELED]
+        np.add.at(start, self.codes[heads], weights[heads])
         transition = np.full((self.n_states, self.n_states), _DOUBT)
         follows = np.ones(len(self.codes), dtype=bool)
         follows[self.starts[self.lengths > 0]] = False
         later = np.flatnonzero(follows)
-        known = (self.codes[later] != UNLABELED) & (self.codes[later - 1] != UNLABELED)
-        np.add.at(transition, (self.codes[later - 1][known], self.codes[later][known]), 1.0)
+        later = later[(self.codes[later] != UNLABELED) & (self.codes[later - 1] != UNLABELED)]
+        np.add.at(transition, (self.codes[later - 1], self.codes[later]), weights[later])
         return Chain(density.update(statistics), _proportions(start), _proportions(transition))
 
     def log_emission(self, density: Density, *, clamp: bool = True) -> NDArray[np.float64]:
@@ -273,7 +281,9 @@ class SemiSupervisedHMM(BaseEstimator):
         self.tol = tol
         self.verbose = verbose
 
-    def fit(self, sequences: Sequence[Any], label_sequences: Sequence[Any]) -> SemiSupervisedHMM:
+    def fit(
+        self, sequences: Sequence[Any], label_sequences: Sequence[Any], sample_weight: Any = None
+    ) -> SemiSupervisedHMM:
         """Fit on sequences of which some positions are labeled.
 
         Parameters
@@ -282,6 +292,8 @@ class SemiSupervisedHMM(BaseEstimator):
         label_sequences : list of array-like of shape (length,), or None
             The labels of each sequence, with -1 among integers and None, NaN or pandas.NA
             elsewhere at unlabeled positions. None stands for a sequence without any label.
+        sample_weight : array-like of shape (n_sequences,), default=None
+            Positive; a sequence of weight 2 counts as two equal sequences.
 
         Returns
         -------
@@ -293,11 +305,12 @@ class SemiSupervisedHMM(BaseEstimator):
         labeled_sequences = np.array(
             [(part != UNLABELED).any() for part in np.split(codes, np.cumsum(lengths)[:-1])]
         )
+        own = _sequence_weights(sample_weight, len(lengths))
         weights = row_weights(
-            np.where(labeled_sequences, 0, UNLABELED), self.unlabeled_weight, self.weighting
+            np.where(labeled_sequences, 0, UNLABELED), self.unlabeled_weight, self.weighting, own
         )
         rows, density = self._encode_training(X, codes, np.repeat(weights, lengths) > 0)
-        steps = ChainEM(rows, codes, lengths, len(self.classes_), weights, float(self.alpha))
+        steps = ChainEM(rows, codes, lengths, len(self.classes_), weights, float(self.alpha), own)
         result = run_em(
             steps.expectation,
             steps.maximization,
@@ -355,12 +368,13 @@ class SemiSupervisedHMM(BaseEstimator):
             kind = "gaussian" if X.dtype.kind == "f" else "categorical"
         self.emission_ = kind
         if kind == "categorical":
-            self._table = learn_table(X, used, missing="category")
+            self._table = learn_table(distinct_values(X, used), missing="category")
             pseudo_count = max(float(self.alpha), MIN_ALPHA)
             return self._table.encode(X), CategoricalDensity(pseudo_count, self._table.offsets)
         rows = _numbers(X)
         if self.covariance_type not in TIED:
-            check_rows_for_variance(codes, self.classes_)
+            counts = np.bincount(codes[codes != UNLABELED], minlength=len(self.classes_))
+            check_rows_for_variance(counts, self.classes_)
         return rows, CovarianceDensity(self.covariance_type, 0.0, float(self.reg_covar))
 
     def _store(self, chain: Chain) -> None:
@@ -378,7 +392,8 @@ class SemiSupervisedHMM(BaseEstimator):
         X, lengths = self._stack(sequences, reset=False)
         rows = self._table.encode(X) if self.emission_ == "categorical" else _numbers(X)
         codes = np.full(len(rows), UNLABELED, dtype=np.intp)
-        return ChainEM(rows, codes, lengths, len(self.classes_), np.ones(len(lengths)), 0.0)
+        ones = np.ones(len(lengths))
+        return ChainEM(rows, codes, lengths, len(self.classes_), ones, 0.0)
 
     def predict_proba(self, sequences: Sequence[Any]) -> list[NDArray[np.float64]]:
         """Return the class probabilities at every position.
@@ -446,6 +461,18 @@ class SemiSupervisedHMM(BaseEstimator):
         names, codes = encode_labels(_flat_labels(label_sequences, lengths))
         given = codes != UNLABELED
         return float((names[codes[given]] == predicted[given]).mean())
+
+
+def _sequence_weights(sample_weight: Any, n_sequences: int) -> NDArray[np.float64]:
+    if sample_weight is None:
+        return np.ones(n_sequences)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_sequences,) or not np.isfinite(weights).all() or (weights <= 0).any():
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}; give one positive finite number for each "
+            f"of the {n_sequences} sequences."
+        )
+    return weights
 
 
 def _observations(sequence: Any, number: int) -> NDArray[Any]:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import check_array
 
 from leaven._compat import Interval, StrOptions
 from leaven.generative._base import MixtureClassifier
@@ -22,36 +22,25 @@ from leaven.generative._categorical import (
     table_checks,
     table_of_probabilities,
 )
-from leaven.generative._encoding import column_of, holds_numbers, learn_table
+from leaven.generative._encoding import column_of, distinct_values, holds_numbers, learn_table
 from leaven.generative._gaussian import (
     CACHE_ELEMENTS,
+    START_SOFTNESS,
     GaussianDensity,
     check_rows_for_variance,
-    constant_columns,
     full_width,
-    overall_moments,
     standardized,
+    summarize_numbers,
     warn_if_all_constant,
 )
-from leaven.generative._mixture import Density, Mixture
+from leaven.generative._mixture import Density, Mixture, Parts
 from leaven.generative._multinomial import MIN_ALPHA
-
-
-@dataclass
-class Parts:
-    """Statistics of several densities side by side."""
-
-    parts: list[Any]
-
-    def __iadd__(self, other: Parts) -> Parts:
-        for j, part in enumerate(other.parts):
-            self.parts[j] += part
-        return self
+from leaven.generative._partitioned import LabelCounts
 
 
 @dataclass(frozen=True)
 class ProductDensity:
-    """Independent groups of columns; X is a tuple with one member a group."""
+    """Independent groups of columns; X is a tuple with one member per group."""
 
     parts: tuple[Density, ...]
 
@@ -142,6 +131,9 @@ class SemiSupervisedMixedNB(MixtureClassifier):
     of :class:`SemiSupervisedGaussianNB`; given the component all are independent, so the
     log-densities add up. The objective is the sum of the two, with one class prior.
 
+    The parameters from ``unlabeled_weight`` on are those of all EM classifiers; the user guide
+    explains them once, see :ref:`em-parameters`.
+
     Parameters
     ----------
     categorical_features : "from_dtype", None or array-like, default="from_dtype"
@@ -159,31 +151,29 @@ class SemiSupervisedMixedNB(MixtureClassifier):
     constant_features : {"omit", "keep"}, default="omit"
         Whether numeric columns with one value in the labeled rows of a class are left out.
     unlabeled_weight : float in [0, 1], default=1.0
-        λ, the weight of the unlabeled rows; 0 is the supervised classifier.
+        Weight λ of the unlabeled rows; 0 is the supervised classifier.
     weighting : {"unlabeled", "convex", "normalized"}, default="unlabeled"
-        What λ means, see :class:`SemiSupervisedMultinomialNB`.
+        What λ means.
     n_components : int or list of int, default=1
-        Components a class; a list is searched by cross-validation on the labeled rows.
+        Components per class; a list is searched by cross-validation on the labeled rows.
     init : {"random", "tree", "kmeans"}, default="random"
         How labeled rows are spread over the components of their class at the start.
     component_classes : {"fixed", "learned"}, default="fixed"
-        Whether a component belongs to one class, or has learned class probabilities.
+        Whether each component has one class, or learned class probabilities.
     recalibration : LogOdds, RankSigmoid or None, default=None
-        Applied to class probabilities between E-step and M-step; the objective may then fall.
+        Map of the class probabilities between E-step and M-step.
     hard : bool, default=False
-        Classification EM, until the partition repeats, whatever ``tol``.
-    fit_prior : bool, default=True
-        Whether to learn the class proportions; otherwise they are equal.
-    class_prior : array-like of shape (n_classes,), default=None
-        Fixed class proportions.
-    prior_smoothing : float, default=0.0
-        Pseudo-count of each component in the class proportions.
+        Classification EM.
+    prior : ClassPrior, {"labeled", "uniform"}, dict, array-like or None, default=None
+        Class proportions; None learns them.
     max_iter : int, default=200
+        Largest number of EM iterations.
     tol : float, default=1e-6
-        EM stops when the objective changes by at most this fraction of itself.
+        Relative change of the objective at which EM stops.
     random_state : int, RandomState or None, default=None
+        Seed of random starts and of the folds of the search.
     verbose : int, default=0
-        1 logs one line an iteration to the logger ``leaven``.
+        1 logs one line per iteration to the logger ``leaven``.
     progress : bool, default=False
         Show a progress bar.
 
@@ -205,7 +195,6 @@ class SemiSupervisedMixedNB(MixtureClassifier):
     component_class_proba_ : ndarray of shape (n_classes * n_components_, n_classes)
     n_components_ : int
     component_scores_ : dict
-        Accuracy of each number of components, if a list was searched.
     label_distributions_ : ndarray of shape (n_samples, n_classes)
     transduction_ : ndarray of shape (n_samples,)
     objective_trace_ : ndarray of shape (n_iter_ + 1,)
@@ -244,7 +233,8 @@ class SemiSupervisedMixedNB(MixtureClassifier):
         "var_smoothing": [Interval(Real, 0, None, closed="left")],
         "constant_features": [StrOptions({"omit", "keep"})],
     }
-    _start_softness = 0.1
+    _start_softness = START_SOFTNESS
+    _encoding_attributes = ("categorical_features_", "_table", "omitted_features_")
 
     def __init__(
         self,
@@ -262,9 +252,7 @@ class SemiSupervisedMixedNB(MixtureClassifier):
         component_classes: str = "fixed",
         recalibration: Any = None,
         hard: bool = False,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        prior_smoothing: float = 0.0,
+        prior: Any = None,
         max_iter: int = 200,
         tol: float = 1e-6,
         random_state: Any = None,
@@ -284,9 +272,7 @@ class SemiSupervisedMixedNB(MixtureClassifier):
         self.component_classes = component_classes
         self.recalibration = recalibration
         self.hard = hard
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.prior_smoothing = prior_smoothing
+        self.prior = prior
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -308,49 +294,57 @@ class SemiSupervisedMixedNB(MixtureClassifier):
             ),
         )
 
-    def _validate_training(self, X: Any, y: Any) -> tuple[Any, NDArray[np.intp]]:
-        X, codes = self._validate_fit(X, y, **table_checks(X))
-        names = getattr(self, "feature_names_in_", None)
-        self.categorical_features_ = find_categorical(X, self.categorical_features, names)
-        if not self.categorical_features_.all():
-            check_rows_for_variance(codes, self.classes_)
-        return X, codes
+    def _array_checks(self, X: Any) -> dict[str, Any]:
+        return table_checks(X)
 
-    def _learn_encoding(
-        self, X: Any, codes: NDArray[np.intp], weights: NDArray[np.float64]
-    ) -> tuple[Any, ProductDensity]:
+    def _column_kinds(self, X: Any) -> NDArray[np.bool_]:
+        return find_categorical(X, self.categorical_features, getattr(X, "columns", None))
+
+    def _set_kinds(self, kinds: Any) -> None:
+        self.categorical_features_ = kinds
+
+    def _check_counts(self, counts: LabelCounts) -> None:
+        if not self.categorical_features_.all():
+            check_rows_for_variance(counts.repeated(), self.classes_)
+
+    def _summarize(
+        self, X: Any, codes: NDArray[np.intp], weights: NDArray[np.float64], n_classes: int
+    ) -> Parts:
+        return Parts(
+            [
+                distinct_values(_columns(X, self.categorical_features_), weights > 0),
+                summarize_numbers(self._numbers(X), codes, weights, n_classes),
+            ]
+        )
+
+    def _learn(self, summary: Parts) -> ProductDensity:
+        values, numbers = summary.parts
         categorical = self.categorical_features_
-        takes_part = weights > 0
-        names = getattr(self, "feature_names_in_", np.arange(X.shape[1]))
+        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
         self._table = learn_table(
-            _columns(X, categorical),
-            takes_part,
+            values,
             missing=self.missing,
             min_categories=self.min_categories,
             names=names[categorical],
         )
         self.categories_ = categories_of(self._table)
-        numbers = self._numbers(X)
-        self.epsilon_ = 0.0
-        self.omitted_features_ = np.zeros(X.shape[1], dtype=bool)
-        self._overall = overall_moments(numbers, np.flatnonzero(takes_part))
-        if numbers.shape[1]:
-            variances = self._overall.squares[0] / self._overall.counts[0]
-            self.epsilon_ = float(self.var_smoothing * variances.max())
-            if self.constant_features == "omit":
-                constant = constant_columns(numbers, codes, takes_part)
-                warn_if_all_constant(constant)
-                self.omitted_features_[np.flatnonzero(~categorical)[constant]] = True
-        density = ProductDensity(
+        self._overall = numbers.overall
+        self.epsilon_ = float(self.var_smoothing * numbers.largest_variance())
+        self.omitted_features_ = np.zeros(self.n_features_in_, dtype=bool)
+        if self.constant_features == "omit":
+            constant = numbers.constant()
+            warn_if_all_constant(constant)
+            self.omitted_features_[np.flatnonzero(~categorical)[constant]] = True
+        return ProductDensity(
             (
                 CategoricalDensity(max(self.alpha, MIN_ALPHA), self._table.offsets),
                 GaussianDensity(self.epsilon_),
             )
         )
-        return self._encode(X, numbers), density
 
-    def _encode(self, X: Any, numbers: NDArray[Any]) -> tuple[Any, Any]:
+    def _encode(self, X: Any) -> tuple[Any, Any]:
         slots = self._table.encode(_columns(X, self.categorical_features_))
+        numbers = self._numbers(X)
         kept = ~self.omitted_features_[~self.categorical_features_]
         return slots, numbers if kept.all() else numbers[:, kept]
 
@@ -362,10 +356,6 @@ class SemiSupervisedMixedNB(MixtureClassifier):
         return check_array(
             columns, dtype=[np.float64, np.float32], estimator=self, input_name="numeric part of X"
         )
-
-    def _validate_rows(self, X: Any) -> Any:
-        X = validate_data(self, X, reset=False, **table_checks(X))
-        return self._encode(X, self._numbers(X))
 
     def _cluster_features(self, rows: Any) -> Any:
         slots, numbers = rows

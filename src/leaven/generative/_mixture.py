@@ -1,6 +1,6 @@
 """A mixture of any densities on rows of which some carry a label: its E-step and its M-step.
 
-:class:`MixtureEM` sees to row weights, rows with a label, several components a class, the map
+:class:`MixtureEM` sees to row weights, rows with a label, several components per class, the map
 from components to classes, the recalibration hook, hard assignments and chunks. What it needs
 from a model is a :class:`Density`; the loop is :func:`leaven.solvers.run_em`.
 """
@@ -17,15 +17,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from leaven._labels import UNLABELED
+from leaven.generative._chunks import chunks, take_rows
+from leaven.solvers import normalize_log_rows
 
 __all__ = [
     "Density",
     "Mixture",
     "MixtureEM",
     "MixtureStatistics",
-    "csr_around",
-    "normalize_log_rows",
-    "take_rows",
+    "Parts",
+    "merge_statistics",
 ]
 
 
@@ -125,6 +126,18 @@ class MixtureStatistics:
         return self
 
 
+@dataclass
+class Parts:
+    """Statistics of several densities side by side."""
+
+    parts: list[Any]
+
+    def __iadd__(self, other: Parts) -> Parts:
+        for j, part in enumerate(other.parts):
+            self.parts[j] += part
+        return self
+
+
 class MixtureEM:
     """E-step and M-step of a mixture on rows of which some carry a label.
 
@@ -166,6 +179,8 @@ class MixtureEM:
         The objective may then fall.
     chunk_rows : int, default=None
         Rows worked on at a time; None: all.
+    start_weights : array of shape (n_rows,), default=None
+        Weights in the first M-step; None means 1.
     """
 
     def __init__(
@@ -182,6 +197,7 @@ class MixtureEM:
         hard: bool = False,
         recalibrate: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None,
         chunk_rows: int | None = None,
+        start_weights: NDArray[np.float64] | None = None,
     ) -> None:
         if learn_labels and (class_prior is not None or recalibrate is not None):
             raise ValueError(
@@ -200,68 +216,114 @@ class MixtureEM:
         self.hard = hard
         self.recalibrate = recalibrate
         self.chunk_rows = len(codes) if chunk_rows is None else chunk_rows
+        self.start_weights = np.ones(len(codes)) if start_weights is None else start_weights
         takes_part = self.row_weights > 0
         labeled = codes != UNLABELED
         n_of_class = np.bincount(component_classes, minlength=n_classes)
         clamped = labeled & (n_of_class[codes] == 1) & (not learn_labels)
         self._free = np.flatnonzero(takes_part & ~clamped)
         self._free_labeled = np.flatnonzero(takes_part & labeled & ~clamped)
-        self._unlabeled = np.flatnonzero(takes_part & ~labeled)
+        self.unlabeled_rows = np.flatnonzero(takes_part & ~labeled)
         self._clamped_rows = np.flatnonzero(takes_part & clamped)
         self._clamped: MixtureStatistics | None = None
+        self._latest: tuple[Mixture, NDArray[np.float64], float] | None = None
 
     def start(
         self,
         density: Density,
         responsibilities: NDArray[np.float64],
         *,
-        rows: NDArray[np.intp] | None = None,
         log_labels: NDArray[np.float64] | None = None,
     ) -> Mixture:
-        """First M-step: from given responsibilities of the labeled rows, each of weight 1.
+        """First M-step: from given responsibilities of the labeled rows.
 
         Parameters
         ----------
         density : Density
             A shell.
-        responsibilities : array of shape (n_rows_used, n_components)
-        rows : int array of shape (n_rows_used,), default=None
-            Which rows they are of; None: the labeled ones, in order.
+        responsibilities : array of shape (n_labeled, n_components)
+            Of the labeled rows in order, each counted with its ``start_weights``.
         log_labels : array of shape (n_classes, n_components), default=None
             Start of the label map; None: 0 for the class of the component, -inf elsewhere.
         """
-        if rows is None:
-            rows = np.flatnonzero(self.codes != UNLABELED)
+        statistics = self.start_statistics(density, responsibilities)
+        if statistics is None:
+            raise ValueError("There is no row to start from.")
+        return self.first_mixture(density, statistics, log_labels)
+
+    def start_statistics(
+        self, density: Density, responsibilities: NDArray[np.float64]
+    ) -> MixtureStatistics | None:
+        """Statistics of the labeled rows; None if there are none."""
+        rows = np.flatnonzero(self.codes != UNLABELED)
+        statistics = None
+        for chunk, where in chunks(rows, self.chunk_rows):
+            part = responsibilities[where] * self.start_weights[rows[where]][:, None]
+            statistics = self._accumulate(statistics, density, chunk, part)
+        return statistics
+
+    def first_mixture(
+        self,
+        density: Density,
+        statistics: MixtureStatistics,
+        log_labels: NDArray[np.float64] | None = None,
+    ) -> Mixture:
+        """The mixture to start from, given the statistics of the labeled rows."""
         if log_labels is None:
             log_labels = np.full((self.n_classes, self.n_components), -np.inf)
             log_labels[self.component_classes, np.arange(self.n_components)] = 0.0
-        statistics = None
-        for chunk, where in _chunks(rows, self.chunk_rows):
-            # ascontiguousarray: the products in `collect` are slow on anything else.
-            part = np.ascontiguousarray(responsibilities[where])
-            statistics = self._accumulate(statistics, density, chunk, part)
-        if statistics is None:
-            raise ValueError("There is no row to start from.")
         return Mixture(
             density.update(statistics.density), self._log_weights(statistics.counts), log_labels
         )
 
     def expectation(self, mixture: Mixture) -> tuple[MixtureStatistics, float]:
         """Return the expected statistics and the objective at ``mixture``."""
-        statistics: MixtureStatistics | None = None
-        objective = self._penalty(mixture)
-        rows = self._free
-        if self.recalibrate is not None:
-            rows = self._free_labeled
-            statistics, evidence = self._recalibrated(mixture)
-            objective += evidence
+        statistics, evidence = self.partial(mixture)
+        return self.complete(mixture, statistics, evidence, self.clamped(mixture.density))
+
+    def partial(
+        self, mixture: Mixture, recalibrated: NDArray[np.float64] | None = None
+    ) -> tuple[MixtureStatistics | None, float]:
+        """Statistics and evidence of the rows whose responsibilities change.
+
+        They add up over partitions of the rows; there are none where no row is free.
+        ``recalibrated`` are class probabilities of the unlabeled rows to take instead of those
+        of ``recalibrate``, which has seen the rows of other partitions too.
+        """
+        if recalibrated is None and self.recalibrate is None:
+            return self._free_statistics(mixture, self._free)
+        posterior, evidence = self.unlabeled_posterior(mixture)
+        self._latest = None  # about to be overwritten
+        statistics = None
+        if len(posterior):
+            if recalibrated is None:
+                assert self.recalibrate is not None
+                recalibrated = self.recalibrate(self.of_classes(posterior))
+            statistics = self._with_classes(mixture, posterior, recalibrated)
+        labeled, labeled_evidence = self._free_statistics(mixture, self._free_labeled)
+        return merge_statistics(statistics, labeled), evidence + labeled_evidence
+
+    def _free_statistics(
+        self, mixture: Mixture, rows: NDArray[np.intp]
+    ) -> tuple[MixtureStatistics | None, float]:
+        statistics, total = None, 0.0
         weights = np.zeros(len(self.codes))
         weights[rows] = self.row_weights[rows]
         for chunk in self._cover(rows):
             part, evidence = self._posterior(mixture, chunk, weights[chunk])
-            objective += evidence
+            total += evidence
             statistics = self._accumulate(statistics, mixture.density, chunk, part)
-        clamped = self._clamped_statistics(mixture.density)
+        return statistics, total
+
+    def complete(
+        self,
+        mixture: Mixture,
+        statistics: MixtureStatistics | None,
+        evidence: float,
+        clamped: MixtureStatistics | None,
+    ) -> tuple[MixtureStatistics, float]:
+        """Add the clamped rows and the penalty to what :meth:`partial` gave for all rows."""
+        objective = self._penalty(mixture) + evidence
         if clamped is not None:
             objective += mixture.density.expected(clamped.density)
             alive = clamped.counts > 0
@@ -319,7 +381,7 @@ class MixtureEM:
             whole = np.arange(rows[0], rows[-1] + 1)
             if len(rows) > (0.5 if sparse.issparse(self.X) else 0.9) * len(whole):
                 rows = whole
-        for chunk, _ in _chunks(rows, self.chunk_rows):
+        for chunk, _ in chunks(rows, self.chunk_rows):
             yield chunk
 
     def _posterior(
@@ -341,53 +403,76 @@ class MixtureEM:
         # A row of weight 0 says nothing even where its evidence is -inf.
         return posterior, float(weights @ np.where(weights > 0, evidence, 0.0))
 
-    def _recalibrated(self, mixture: Mixture) -> tuple[MixtureStatistics | None, float]:
-        """The unlabeled rows with a recalibration, which needs all of them at once."""
-        assert self.recalibrate is not None
-        rows = self._unlabeled
-        if not len(rows):
-            return None, 0.0
+    def unlabeled_posterior(self, mixture: Mixture) -> tuple[NDArray[np.float64], float]:
+        """Component probabilities of the unlabeled rows that take part, and their evidence.
+
+        All of them at once, as a recalibration needs them; those of the latest mixture are
+        kept, for :meth:`partial`.
+        """
+        if self._latest is not None and self._latest[0] is mixture:
+            return self._latest[1:]
+        rows = self.unlabeled_rows
         posterior: NDArray[np.float64] = np.empty((len(rows), self.n_components))
-        objective = 0.0
-        for chunk, where in _chunks(rows, self.chunk_rows):
+        total = 0.0
+        for chunk, where in chunks(rows, self.chunk_rows):
             part = mixture.log_joint(take_rows(self.X, chunk))
             best = part.max(axis=1)
             evidence = normalize_log_rows(part)
-            objective += float(self.row_weights[chunk] @ (best if self.hard else evidence))
+            total += float(self.row_weights[chunk] @ (best if self.hard else evidence))
             posterior[where] = part
-        belongs = self.component_classes[:, None] == np.arange(self.n_classes)
-        of_class = posterior @ belongs
-        recalibrated = np.asarray(self.recalibrate(of_class), dtype=np.float64)
-        if recalibrated.shape != of_class.shape:
+        self._latest = mixture, posterior, total
+        return posterior, total
+
+    def of_classes(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Class probabilities from those of components that have one class each."""
+        return posterior @ (self.component_classes[:, None] == np.arange(self.n_classes))
+
+    def _with_classes(
+        self, mixture: Mixture, posterior: NDArray[np.float64], recalibrated: Any
+    ) -> MixtureStatistics | None:
+        """Statistics of the unlabeled rows with new class probabilities."""
+        old = self.of_classes(posterior)
+        recalibrated = np.asarray(recalibrated, dtype=np.float64)
+        if recalibrated.shape != old.shape:
             raise ValueError(
                 f"The recalibration returned an array of shape {recalibrated.shape} for class "
-                f"probabilities of shape {of_class.shape}; it must keep the shape."
+                f"probabilities of shape {old.shape}; it must keep the shape."
             )
         # Where a class has underflowed to 0, its components share by their weights.
         weights = np.exp(mixture.log_weights)
-        weights /= np.maximum(weights @ belongs, np.finfo(float).tiny)[self.component_classes]
-        old = of_class[:, self.component_classes]
+        weights /= np.maximum(self.of_classes(weights), np.finfo(float).tiny)[
+            self.component_classes
+        ]
+        old = old[:, self.component_classes]
         gone = old <= 0
         posterior /= np.where(gone, 1.0, old)
         posterior = np.where(gone, weights, posterior) * recalibrated[:, self.component_classes]
         if self.hard:
             _harden(posterior, posterior.argmax(axis=1))
-        posterior *= self.row_weights[rows][:, None]
+        posterior *= self.row_weights[self.unlabeled_rows][:, None]
         statistics = None
-        for chunk, where in _chunks(rows, self.chunk_rows):
+        for chunk, where in chunks(self.unlabeled_rows, self.chunk_rows):
             statistics = self._accumulate(statistics, mixture.density, chunk, posterior[where])
-        return statistics, objective
+        return statistics
 
-    def _clamped_statistics(self, density: Density) -> MixtureStatistics | None:
-        if self._clamped is None and len(self._clamped_rows):
+    def clamped(self, density: Density) -> MixtureStatistics | None:
+        """Statistics of the rows that never change, collected once."""
+        if self._clamped is None:
+            self._clamped = self.collect_clamped(density)
+        return self._clamped
+
+    def collect_clamped(self, density: Density) -> MixtureStatistics | None:
+        """Statistics of the rows that never change; None if there are none."""
+        total = None
+        if len(self._clamped_rows):
             component_of = np.zeros(self.n_classes, dtype=np.intp)
             component_of[self.component_classes] = np.arange(self.n_components)
-            for chunk, _ in _chunks(self._clamped_rows, self.chunk_rows):
-                codes = self.codes[chunk]
-                part = np.zeros((len(codes), self.n_components))
-                part[np.arange(len(codes)), component_of[codes]] = self.row_weights[chunk]
-                self._clamped = self._accumulate(self._clamped, density, chunk, part)
-        return self._clamped
+        for chunk, _ in chunks(self._clamped_rows, self.chunk_rows):
+            codes = self.codes[chunk]
+            part = np.zeros((len(codes), self.n_components))
+            part[np.arange(len(codes)), component_of[codes]] = self.row_weights[chunk]
+            total = self._accumulate(total, density, chunk, part)
+        return total
 
     def _accumulate(
         self,
@@ -412,79 +497,14 @@ class MixtureEM:
         return total
 
 
-def normalize_log_rows(log_joint: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Turn each row of ``log p(x, k)`` into ``p(k | x)``, in place.
-
-    Returns ``log p(x)`` of each row. A row that is -inf throughout becomes uniform, with
-    evidence -inf.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leaven.generative._mixture import normalize_log_rows
-    >>> rows = np.array([[-5000.0, -5000.0], [-np.inf, -3.0]])
-    >>> normalize_log_rows(rows).round(2).tolist()
-    [-4999.31, -3.0]
-    >>> rows
-    array([[0.5, 0.5],
-           [0. , 1. ]])
-    """
-    top = log_joint.max(axis=1)
-    lost = np.isneginf(top)
-    any_lost = bool(lost.any())
-    if any_lost:
-        log_joint[lost] = 0.0
-        top[lost] = 0.0
-    log_joint -= top[:, None]
-    np.exp(log_joint, out=log_joint)
-    total = log_joint.sum(axis=1)
-    log_joint /= total[:, None]
-    top += np.log(total)
-    if any_lost:
-        top[lost] = -np.inf
-    return top
-
-
-def take_rows(X: Any, rows: slice | NDArray[np.intp]) -> Any:
-    """Rows of a dense array, of a CSR matrix, or of each member of a tuple.
-
-    A slice is a view, without a copy of the data, for CSR too.
-    """
-    if isinstance(X, tuple):
-        return tuple(take_rows(part, rows) for part in X)
-    if not (sparse.issparse(X) and isinstance(rows, slice)):
-        return X[rows]
-    start, stop, _ = rows.indices(X.shape[0])
-    first, last = X.indptr[start], X.indptr[stop]
-    return csr_around(
-        X.data[first:last],
-        X.indices[first:last],
-        X.indptr[start : stop + 1] - first,
-        (stop - start, X.shape[1]),
-    )
-
-
-def csr_around(
-    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int]
-) -> Any:
-    """CSR matrix around the given memory; SciPy's constructor copies short views."""
-    result: Any = sparse.csr_array(shape, dtype=data.dtype)
-    result.data, result.indices, result.indptr = data, indices, indptr
-    return result
-
-
-def _chunks(rows: NDArray[np.intp], size: int) -> Iterator[tuple[slice | NDArray[np.intp], slice]]:
-    """Cut ``rows`` (ascending) into pieces, as slices where the rows are neighbors.
-
-    Yields the rows, and their place in ``rows``.
-    """
-    for start in range(0, len(rows), size):
-        where = slice(start, min(start + size, len(rows)))
-        piece = rows[where]
-        if piece[-1] - piece[0] == len(piece) - 1:
-            yield slice(int(piece[0]), int(piece[-1]) + 1), where
-        else:
-            yield piece, where
+def merge_statistics(
+    one: MixtureStatistics | None, other: MixtureStatistics | None
+) -> MixtureStatistics | None:
+    """Add statistics, of which either may be missing; ``one`` is changed."""
+    if one is None or other is None:
+        return other if one is None else one
+    one += other
+    return one
 
 
 def _harden(posterior: NDArray[np.float64], best: NDArray[np.intp]) -> None:

@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_non_negative, validate_data
+from sklearn.utils.validation import check_non_negative
 
 from leaven._compat import Interval
 from leaven.generative._base import MixtureClassifier
 from leaven.generative._mixture import Mixture
 
 MIN_ALPHA = 1e-10
+"""Smallest pseudo-count, as in scikit-learn: no probability becomes zero."""
 
 
 def no_parameters() -> NDArray[np.float64]:
@@ -76,7 +77,7 @@ class MultinomialDensity:
 
 
 def check_alpha(alpha: Any, n_features: int) -> NDArray[np.float64]:
-    """Return one pseudo-count a feature, raised to 1e-10 so that no probability is zero."""
+    """Return one pseudo-count per feature, raised to 1e-10 so that no probability is zero."""
     values = np.asarray(alpha, dtype=np.float64)
     if values.ndim > 1 or (values.ndim == 1 and len(values) != n_features):
         raise ValueError(
@@ -99,47 +100,38 @@ class SemiSupervisedMultinomialNB(MixtureClassifier):
     with ``p(x | k) = prod_t θ_tk^x_t``, from the supervised estimate on [1]_ [2]_ [3]_. With
     every row labeled it is scikit-learn's ``MultinomialNB``.
 
+    The parameters from ``unlabeled_weight`` on are those of all EM classifiers; the user guide
+    explains them once, see :ref:`em-parameters`.
+
     Parameters
     ----------
     alpha : float or array-like of shape (n_features,), default=1.0
         Pseudo-count of each feature (Dirichlet prior with parameter ``1 + alpha``). Numbers
         below 1e-10 are raised to it.
     unlabeled_weight : float in [0, 1], default=1.0
-        λ, the weight of the unlabeled rows; 0 is the supervised classifier. See ``weighting``.
+        Weight λ of the unlabeled rows; 0 is the supervised classifier.
     weighting : {"unlabeled", "convex", "normalized"}, default="unlabeled"
-        What λ means. ``"unlabeled"``: an unlabeled row weighs λ, a labeled one 1 [2]_ [4]_;
-        λ = 1 is plain EM. ``"convex"``: λ and 1 - λ, equation (4.5) of [5]_; λ = 1
-        ignores the labels after the start. ``"normalized"``: λ/m and (1 - λ)/l for m unlabeled
-        and l labeled rows [6]_, with the larger weight scaled to 1; λ = m/(l + m) is plain EM.
+        What λ means.
     n_components : int or list of int, default=1
-        Components a class. A list is searched by cross-validation on the labeled rows (their
-        accuracy decides, not the likelihood).
+        Components per class; a list is searched by cross-validation on the labeled rows.
     init : {"random", "tree", "kmeans"}, default="random"
-        How the labeled rows of a class are spread over its components at the start: at random,
-        by an agglomerative tree on cosines, or by k-means [1]_.
+        How labeled rows are spread over the components of their class at the start.
     component_classes : {"fixed", "learned"}, default="fixed"
-        ``"fixed"``: a component belongs to one class. ``"learned"``: it has a probability for
-        each class, learned from the labeled rows [7]_.
+        Whether each component has one class, or learned class probabilities.
     recalibration : LogOdds, RankSigmoid or None, default=None
-        Applied to the class probabilities of the unlabeled rows between E-step and M-step [5]_.
-        Any object with ``transform(q)`` will do. The objective may then fall.
+        Map of the class probabilities between E-step and M-step.
     hard : bool, default=False
-        Classification EM: each row is given wholly to its most probable component, until the
-        partition repeats, whatever ``tol``.
-    fit_prior : bool, default=True
-        Whether to learn the class proportions; otherwise they are equal.
-    class_prior : array-like of shape (n_classes,), default=None
-        Fixed class proportions, in the order of ``classes_``.
-    prior_smoothing : float, default=0.0
-        Pseudo-count of each component in the class proportions. scikit-learn has 0, the
-        Laplace estimates of [1]_, [4]_ and [5]_ have 1.
+        Classification EM.
+    prior : ClassPrior, {"labeled", "uniform"}, dict, array-like or None, default=None
+        Class proportions; None learns them.
     max_iter : int, default=200
+        Largest number of EM iterations.
     tol : float, default=1e-6
-        EM stops when the objective changes by at most this fraction of itself.
+        Relative change of the objective at which EM stops.
     random_state : int, RandomState or None, default=None
-        For ``init="random"`` and ``"kmeans"``, and for the folds of the search.
+        Seed of random starts and of the folds of the search.
     verbose : int, default=0
-        1 logs one line an iteration to the logger ``leaven``.
+        1 logs one line per iteration to the logger ``leaven``.
     progress : bool, default=False
         Show a progress bar.
 
@@ -151,15 +143,11 @@ class SemiSupervisedMultinomialNB(MixtureClassifier):
     class_log_prior_ : ndarray of shape (n_classes,)
     component_log_weights_ : ndarray of shape (n_classes * n_components_,)
     component_class_proba_ : ndarray of shape (n_classes * n_components_, n_classes)
-        Class probabilities of each component.
     n_components_ : int
-        Components a class.
     component_scores_ : dict
-        Accuracy of each number of components, if a list was searched.
     label_distributions_ : ndarray of shape (n_samples, n_classes)
     transduction_ : ndarray of shape (n_samples,)
     objective_trace_ : ndarray of shape (n_iter_ + 1,)
-        The objective above, from the start on. It never falls, unless a recalibration is used.
     n_iter_ : int
     converged_ : bool
     stop_reason_ : {"converged", "max_iter", "not_finite"}
@@ -212,9 +200,7 @@ class SemiSupervisedMultinomialNB(MixtureClassifier):
         component_classes: str = "fixed",
         recalibration: Any = None,
         hard: bool = False,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        prior_smoothing: float = 0.0,
+        prior: Any = None,
         max_iter: int = 200,
         tol: float = 1e-6,
         random_state: Any = None,
@@ -229,9 +215,7 @@ class SemiSupervisedMultinomialNB(MixtureClassifier):
         self.component_classes = component_classes
         self.recalibration = recalibration
         self.hard = hard
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.prior_smoothing = prior_smoothing
+        self.prior = prior
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -246,24 +230,22 @@ class SemiSupervisedMultinomialNB(MixtureClassifier):
         tags.classifier_tags.poor_score = True
         return tags
 
-    def _validate_training(self, X: Any, y: Any) -> tuple[Any, NDArray[np.intp]]:
-        X, codes = self._validate_fit(X, y, accept_sparse="csr")
-        check_non_negative(X, f"{type(self).__name__} (input X)")
-        return X, codes
+    def _array_checks(self, X: Any) -> dict[str, Any]:
+        return {"accept_sparse": "csr"}
 
-    def _learn_encoding(
-        self, X: Any, codes: NDArray[np.intp], weights: NDArray[np.float64]
-    ) -> tuple[Any, MultinomialDensity]:
-        return X, MultinomialDensity(check_alpha(self.alpha, X.shape[1]))
-
-    def _validate_rows(self, X: Any) -> Any:
-        X = validate_data(self, X, accept_sparse="csr", reset=False)
+    def _check_values(self, X: Any) -> None:
         check_non_negative(X, f"{type(self).__name__} (input X)")
+
+    def _learn(self, summary: Any) -> MultinomialDensity:
+        return MultinomialDensity(check_alpha(self.alpha, self.n_features_in_))
+
+    def _encode(self, X: Any) -> Any:
         return X
 
     def _cluster_features(self, rows: Any) -> Any:
         return rows
 
     def _store_mixture(self, mixture: Mixture) -> Mixture:
-        self.feature_log_prob_ = mixture.density.log_prob.T  # type: ignore[attr-defined]
+        density: Any = mixture.density
+        self.feature_log_prob_ = density.log_prob.T
         return mixture

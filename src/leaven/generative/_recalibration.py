@@ -20,9 +20,14 @@ from sklearn.base import BaseEstimator
 from leaven._compat import Interval, StrOptions, validate_params_of
 
 _TINY = 1e-300
+"""Keeps the logarithm of a probability that has underflowed finite."""
 
 
-def shift_to_mean(logits: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
+def shift_to_mean(
+    logits: NDArray[np.float64],
+    target: NDArray[np.float64],
+    weights: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
     """Add one number to each column of ``logits`` so that the softmax has the mean ``target``.
 
     Finds t with ``mean_i softmax(logits_i + t) = target``: the minimum of the convex function
@@ -34,6 +39,8 @@ def shift_to_mean(logits: NDArray[np.float64], target: NDArray[np.float64]) -> N
         Finite.
     target : array of shape (n_classes,)
         Non-negative, sums to one. A column with target 0 becomes 0.
+    weights : array of shape (n_rows,), default=None
+        Of the rows in the mean.
 
     Returns
     -------
@@ -46,17 +53,20 @@ def shift_to_mean(logits: NDArray[np.float64], target: NDArray[np.float64]) -> N
             result[:, wanted] = 1.0
         else:
             rest = target[wanted] / target[wanted].sum()
-            result[:, wanted] = shift_to_mean(np.ascontiguousarray(logits[:, wanted]), rest)
+            columns = np.ascontiguousarray(logits[:, wanted])
+            result[:, wanted] = shift_to_mean(columns, rest, weights)
         return result
     if logits.shape[1] == 2:
         log_odds = logits[:, 1] - logits[:, 0]
-        log_odds += _odds_shift(log_odds, np.log(target[1]) - np.log(target[0]))
+        log_odds += _odds_shift(log_odds, np.log(target[1]) - np.log(target[0]), weights)
         return np.column_stack([expit(-log_odds), expit(log_odds)])
-    shift = _newton_shift(logits, target)
+    shift = _newton_shift(logits, target, weights)
     return np.asarray(softmax(logits + shift, axis=1))
 
 
-def _odds_shift(log_odds: NDArray[np.float64], logit: float) -> float:
+def _odds_shift(
+    log_odds: NDArray[np.float64], logit: float, weights: NDArray[np.float64] | None
+) -> float:
     """Two classes: t such that ``sigmoid(log_odds + t)`` has the mean ``sigmoid(logit)``."""
     # Every sigmoid is below the target at the one end and above it at the other.
     low, high = float(logit - log_odds.max()), float(logit - log_odds.min())
@@ -64,8 +74,8 @@ def _odds_shift(log_odds: NDArray[np.float64], logit: float) -> float:
     def excess(t: float) -> float:
         # Of the rarer class, which has all its digits.
         if logit < 0:
-            return float(expit(log_odds + t).mean() - expit(logit))
-        return float(expit(-logit) - expit(-log_odds - t).mean())
+            return float(np.average(expit(log_odds + t), weights=weights) - expit(logit))
+        return float(expit(-logit) - np.average(expit(-log_odds - t), weights=weights))
 
     if excess(low) >= 0:
         return low
@@ -74,23 +84,29 @@ def _odds_shift(log_odds: NDArray[np.float64], logit: float) -> float:
     return float(brentq(excess, low, high, xtol=1e-13, rtol=1e-14))
 
 
-def _newton_shift(logits: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
-    def value(t: NDArray[np.float64]) -> float:
-        return float(logsumexp(logits + t, axis=1).mean() - target @ t)
+def _newton_shift(
+    logits: NDArray[np.float64],
+    target: NDArray[np.float64],
+    weights: NDArray[np.float64] | None,
+) -> NDArray[np.float64]:
+    share = np.ones(len(logits)) if weights is None else weights
+    share = (share / share.sum())[:, None]
 
-    n = len(logits)
+    def value(t: NDArray[np.float64]) -> float:
+        return float(share[:, 0] @ logsumexp(logits + t, axis=1) - target @ t)
+
     # One step of proportional fitting, in logarithms, gives the right order of magnitude.
     log_rows = logits - logsumexp(logits, axis=1, keepdims=True)
-    shift = np.log(target) - (logsumexp(log_rows, axis=0) - np.log(n))
+    shift = np.log(target) - logsumexp(log_rows, axis=0, b=share)
     current = value(shift)
     damping = 1e-6
     for _ in range(500):
         q = softmax(logits + shift, axis=1)
-        mean = q.mean(axis=0)
+        mean = (share * q).sum(axis=0)
         gradient = mean - target
         if np.abs(gradient).max() <= 1e-12:
             break
-        hessian = np.diag(mean) - q.T @ q / n
+        hessian = np.diag(mean) - (share * q).T @ q
         while damping < 1e12:
             # A shift common to all columns changes nothing: the damping also fixes that.
             step = np.linalg.solve(hessian + damping * np.eye(len(target)), -gradient)
@@ -104,29 +120,34 @@ def _newton_shift(logits: NDArray[np.float64], target: NDArray[np.float64]) -> N
     return shift
 
 
-def rank_rows(q: NDArray[np.float64]) -> NDArray[np.float64]:
+def rank_rows(
+    q: NDArray[np.float64], weights: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
     """Rank each column of ``q`` from 1 (least probable) to n, ties at their mean rank.
 
     Entries that have rounded to the same number, such as 1.0, are told apart by the sum of the
-    other columns, which then still has all its digits.
+    other columns, which then still has all its digits. A row of weight w ranks as w equal rows.
     """
     ranks = np.empty(q.shape)
+    own = np.ones(len(q)) if weights is None else weights
     for column in range(q.shape[1]):
         key, rest = q[:, column], np.delete(q, column, axis=1).sum(axis=1)
         order = np.lexsort((-rest, key))
         new = np.ones(len(order), dtype=bool)
         new[1:] = (np.diff(key[order]) != 0) | (np.diff(rest[order]) != 0)
         group = np.cumsum(new) - 1
-        first = np.flatnonzero(new)
-        last = np.append(first[1:], len(order))
-        ranks[order, column] = ((first + 1 + last) / 2.0)[group]
+        tied = np.add.reduceat(own[order], np.flatnonzero(new))
+        below = np.cumsum(tied) - tied
+        ranks[order, column] = (below + (tied + 1) / 2.0)[group]
     return ranks
 
 
-def _target(mean: Any, q: NDArray[np.float64]) -> NDArray[np.float64]:
+def _target(
+    mean: Any, q: NDArray[np.float64], weights: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
     if isinstance(mean, str):
         if mean == "kept":
-            target = q.mean(axis=0)
+            target = np.average(q, axis=0, weights=weights)
             return np.asarray(target / target.sum())
         raise ValueError(
             "mean='labeled' takes the proportions of the labeled rows, which a classifier "
@@ -151,6 +172,18 @@ def _check_responsibilities(responsibilities: Any) -> NDArray[np.float64]:
             "a column for each of at least two classes."
         )
     return q
+
+
+def _check_weights(sample_weight: Any, q: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (len(q),) or not np.isfinite(weights).all() or (weights <= 0).any():
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}; give one positive finite number for each "
+            f"of the {len(q)} rows."
+        )
+    return weights
 
 
 class LogOdds(BaseEstimator):
@@ -201,13 +234,15 @@ class LogOdds(BaseEstimator):
         self.scale = scale
         self.mean = mean
 
-    def transform(self, responsibilities: Any) -> NDArray[np.float64]:
+    def transform(self, responsibilities: Any, sample_weight: Any = None) -> NDArray[np.float64]:
         """Return the recalibrated class probabilities.
 
         Parameters
         ----------
         responsibilities : array-like of shape (n_rows, n_classes)
             Class probabilities of the unlabeled rows.
+        sample_weight : array-like of shape (n_rows,), default=None
+            A row of weight 2 counts as two equal rows.
 
         Returns
         -------
@@ -216,9 +251,11 @@ class LogOdds(BaseEstimator):
         """
         validate_params_of(self)
         q = _check_responsibilities(responsibilities)
+        weights = _check_weights(sample_weight, q)
         if self.scale == 1 and isinstance(self.mean, str) and self.mean == "kept":
             return q.copy()
-        return shift_to_mean(self.scale * np.log(np.maximum(q, _TINY)), _target(self.mean, q))
+        logits = self.scale * np.log(np.maximum(q, _TINY))
+        return shift_to_mean(logits, _target(self.mean, q, weights), weights)
 
     def converted_mean(self, responsibilities: Any) -> NDArray[np.float64]:
         """Return the sigmoid of the mean log-odds of each class against the rest.
@@ -287,13 +324,15 @@ class RankSigmoid(BaseEstimator):
         self.alpha = alpha
         self.mean = mean
 
-    def transform(self, responsibilities: Any) -> NDArray[np.float64]:
+    def transform(self, responsibilities: Any, sample_weight: Any = None) -> NDArray[np.float64]:
         """Return the recalibrated class probabilities.
 
         Parameters
         ----------
         responsibilities : array-like of shape (n_rows, n_classes)
             Class probabilities of the unlabeled rows.
+        sample_weight : array-like of shape (n_rows,), default=None
+            A row of weight 2 counts as two equal rows.
 
         Returns
         -------
@@ -302,21 +341,22 @@ class RankSigmoid(BaseEstimator):
         """
         validate_params_of(self)
         q = _check_responsibilities(responsibilities)
-        slope = self.alpha * rank_rows(q) / len(q)
+        weights = _check_weights(sample_weight, q)
+        slope = self.alpha * rank_rows(q, weights) / (len(q) if weights is None else weights.sum())
         if isinstance(self.mean, str) and self.mean == "beta":
-            new = expit(slope - self.alpha * q.mean(axis=0))
+            new = expit(slope - self.alpha * np.average(q, axis=0, weights=weights))
             if q.shape[1] == 2:
                 # The ranks of the first class mirror those of the second; its own sigmoid
                 # would differ from the complement by alpha / n.
                 return np.column_stack([1.0 - new[:, 1], new[:, 1]])
             return np.asarray(new / new.sum(axis=1, keepdims=True))
-        target = _target(self.mean, q)
+        target = _target(self.mean, q, weights)
         if q.shape[1] == 2:
             # beta is the shift: sigmoid(alpha s - alpha beta).
-            return shift_to_mean(np.column_stack([np.zeros(len(q)), slope[:, 1]]), target)
+            return shift_to_mean(np.column_stack([np.zeros(len(q)), slope[:, 1]]), target, weights)
         logits = np.zeros(q.shape)
         for column in np.flatnonzero((target > 0) & (target < 1)):
             logit = np.log(target[column]) - np.log1p(-target[column])
-            shift = _odds_shift(slope[:, column], logit)
+            shift = _odds_shift(slope[:, column], logit, weights)
             logits[:, column] = log_expit(slope[:, column] + shift)
-        return shift_to_mean(logits, target)
+        return shift_to_mean(logits, target, weights)

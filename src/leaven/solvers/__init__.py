@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from leaven.solvers._dirichlet import solve_dirichlet
 from leaven.solvers._eigen import Eigenpairs, smallest_eigenpairs
-from leaven.solvers._em import EMResult, run_em
+from leaven.solvers._em import EMResult, normalize_log_rows, run_em
 from leaven.solvers._linear import Solution, solve_spd
 from leaven.solvers._markov import forward_backward, pad_sequences, sequence_batches, viterbi
 
@@ -13,6 +13,7 @@ __all__ = [
     "Eigenpairs",
     "Solution",
     "forward_backward",
+    "normalize_log_rows",
     "pad_sequences",
     "run_em",
     "sequence_batches",

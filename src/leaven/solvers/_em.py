@@ -26,7 +26,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["EMResult", "run_em"]
+__all__ = ["EMResult", "normalize_log_rows", "run_em"]
 
 P = TypeVar("P")
 S = TypeVar("S")
@@ -127,3 +127,43 @@ def run_em(
         elif abs(trace[-1] - trace[-2]) <= tol * abs(trace[-1]):
             stop_reason = "converged"
     return EMResult(parameters, np.array(trace), stop_reason)
+
+
+def normalize_log_rows(log_joint: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Turn each row of ``log p(x, k)`` into ``p(k | x)``, in place.
+
+    Parameters
+    ----------
+    log_joint : ndarray of shape (n_rows, n_components)
+        Overwritten. A row that is -inf throughout becomes uniform.
+
+    Returns
+    -------
+    evidence : ndarray of shape (n_rows,)
+        ``log p(x)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.solvers import normalize_log_rows
+    >>> rows = np.array([[-5000.0, -5000.0], [-np.inf, -3.0]])
+    >>> normalize_log_rows(rows).round(2).tolist()
+    [-4999.31, -3.0]
+    >>> rows
+    array([[0.5, 0.5],
+           [0. , 1. ]])
+    """
+    top = log_joint.max(axis=1)
+    lost = np.isneginf(top)
+    any_lost = bool(lost.any())
+    if any_lost:
+        log_joint[lost] = 0.0
+        top[lost] = 0.0
+    log_joint -= top[:, None]
+    np.exp(log_joint, out=log_joint)
+    total = log_joint.sum(axis=1)
+    log_joint /= total[:, None]
+    top += np.log(total)
+    if any_lost:
+        top[lost] = -np.inf
+    return top
