@@ -8,6 +8,7 @@ from leaven.graph_based import (
     HarmonicClassifier,
     LabelPropagationClassifier,
     PoissonClassifier,
+    PoissonMBOClassifier,
     SoftLabelPropagationClassifier,
 )
 
@@ -19,6 +20,7 @@ KNOWN = {"check_classifiers_classes": "-1 marks an unlabeled row, not a class"}
         ConsistencyClassifier(),
         LabelPropagationClassifier(),
         PoissonClassifier(),
+        PoissonMBOClassifier(),
         SoftLabelPropagationClassifier(),
         HarmonicClassifier(),
         HarmonicClassifier(KNNGraph(5), prior="labeled", label_noise=0.2),

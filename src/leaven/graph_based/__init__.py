@@ -10,15 +10,18 @@ from leaven.graph_based._length_scales import LengthScales, learn_length_scales
 from leaven.graph_based._manifold import LaplacianRLSClassifier, LaplacianSVC
 from leaven.graph_based._mincut import MinCutClassifier, RandomizedMinCutClassifier
 from leaven.graph_based._poisson import PoissonClassifier
+from leaven.graph_based._poisson_mbo import PoissonMBOClassifier
 from leaven.graph_based._propagation import (
     ConsistencyClassifier,
     LabelPropagationClassifier,
     SoftLabelPropagationClassifier,
 )
+from leaven.graph_based._shares import ClassProportions, estimate_proportions
 from leaven.graph_based._spectral import SpectralTransducer
 
 __all__ = [
     "BeliefPropagationClassifier",
+    "ClassProportions",
     "ConsistencyClassifier",
     "HarmonicClassifier",
     "LabelPropagationClassifier",
@@ -27,9 +30,11 @@ __all__ = [
     "LengthScales",
     "MinCutClassifier",
     "PoissonClassifier",
+    "PoissonMBOClassifier",
     "RandomizedMinCutClassifier",
     "SoftLabelPropagationClassifier",
     "SpectralTransducer",
     "class_mass_normalization",
+    "estimate_proportions",
     "learn_length_scales",
 ]

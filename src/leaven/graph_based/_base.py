@@ -16,6 +16,7 @@ from leaven._labels import UNLABELED, class_prior, encode_labels
 from leaven.exceptions import UnreachedWarning
 from leaven.graph import Graph, KNNGraph
 from leaven.graph_based._class_mass import class_mass_factors
+from leaven.graph_based._shares import ClassProportions, estimate_proportions
 
 
 class GraphClassifier(TransductionMixin, BaseEstimator):
@@ -30,6 +31,7 @@ class GraphClassifier(TransductionMixin, BaseEstimator):
     graph_: Graph
     scores_: NDArray[Any]
     n_unreached_: int
+    class_proportions_: ClassProportions
     _unreached: NDArray[np.intp]
 
     def _fit_graph(self, X: Any, y: Any) -> tuple[Graph, NDArray[np.intp]]:
@@ -108,7 +110,7 @@ class GraphClassifier(TransductionMixin, BaseEstimator):
             free = codes == UNLABELED
             counted = free if reached is None else free & reached
             if counted.any():
-                proportions = class_prior(prior, codes, self.classes_)
+                proportions = self._proportions(prior, codes)
                 mass = self._nonnegative(scores[counted])
                 self.class_factors_ = class_mass_factors(mass, proportions)
         self._labeled_proportions = class_prior("labeled", codes, self.classes_, smoothing=0.0)
@@ -116,6 +118,13 @@ class GraphClassifier(TransductionMixin, BaseEstimator):
         distributions = self._distributions(scores)
         distributions[self._unreached] = self._plain(scores[self._unreached])
         self._store_transduction(distributions, codes, keep_given=keep_given)
+
+    def _proportions(self, prior: Any, codes: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Class proportions that a ``prior`` stands for; ``"auto"`` estimates them."""
+        if isinstance(prior, str) and prior == "auto":
+            self.class_proportions_ = estimate_proportions(self.graph_, codes, len(self.classes_))
+            return self.class_proportions_.proportions
+        return class_prior(prior, codes, self.classes_)
 
     def _distributions(self, scores: NDArray[Any]) -> NDArray[Any]:
         factors = self.class_factors_.astype(scores.dtype)

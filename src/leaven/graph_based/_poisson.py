@@ -162,9 +162,7 @@ class PoissonClassifier(GraphClassifier):
         given = codes != UNLABELED
         reached = graph.reached_from(given)
         self._note_unreached(reached)
-        Y = one_hot(codes, len(self.classes_))
-        mean = _component_means(Y, given, graph.components())
-        sources = np.where(given[:, None], Y - mean, 0.0)
+        sources, mean = poisson_sources(graph, codes, len(self.classes_))
         u, solution = solve_poisson(graph, sources, tol=self.tol, max_iter=int(self.max_iter))
         # Where the labels of a component are all alike there is no source, but its class is
         # known: a value that no shift within the range of u can turn.
@@ -204,6 +202,36 @@ class PoissonClassifier(GraphClassifier):
     def _nonnegative(self, scores: NDArray[Any]) -> NDArray[Any]:
         # Rows of u sum to zero, so the largest entry is positive and survives.
         return np.maximum(scores, 0.0)
+
+
+def poisson_sources(
+    graph: Graph, codes: NDArray[np.intp], n_classes: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sources ``y_j - ȳ`` at the labeled nodes, with the mean label ȳ of each component.
+
+    Returns
+    -------
+    sources, mean : ndarray of shape (n_nodes, n_classes)
+        A component whose labels are all of one class has no source and that class as its
+        mean; one without a label has mean zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.graph import Graph
+    >>> from leaven.graph_based._poisson import poisson_sources
+    >>> graph = Graph.from_edges([(0, 1), (1, 2), (3, 4)])
+    >>> sources, mean = poisson_sources(graph, np.array([0, -1, 1, 1, -1]), 2)
+    >>> sources[[0, 2, 3]], mean[[1, 4]]
+    (array([[ 0.5, -0.5],
+           [-0.5,  0.5],
+           [ 0. ,  0. ]]), array([[0.5, 0.5],
+           [0. , 1. ]]))
+    """
+    given = codes != UNLABELED
+    Y = one_hot(codes, n_classes)
+    mean = _component_means(Y, given, graph.components())
+    return np.where(given[:, None], Y - mean, 0.0), mean
 
 
 def _component_means(

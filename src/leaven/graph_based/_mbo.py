@@ -1,0 +1,245 @@
+"""Merriman-Bence-Osher schemes: diffuse the labels, threshold them, and begin again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.stats import binom
+
+from leaven.graph import Graph
+from leaven.graph_based._cuts import cut_weight
+from leaven.graph_based._volumes import assign_volumes
+
+ANNEALED = ((200, 6, 0.0), (60, 6, 0.0), (20, 6, 0.0), (20, 6, 0.25), (5, 6, 0.25))
+"""Steps, rounds and release of each stage. From long to short diffusion is worth two points
+with one label per class, the release half a point (``benchmarks/accuracy.py``)."""
+
+PUBLISHED = ((40, 20, 0.0),)
+"""One stage, with the numbers of the paper's experiments."""
+
+# A truncated expansion of x^T leaves out less than exp(-_DEPTH) of its coefficients, which is
+# the precision of the single-precision scores.
+_DEPTH = 14.0
+# The projection of the published method: step, largest error of a share, most steps.
+_SCALE_STEP, _SCALE_TOLERANCE, _SCALE_STEPS = 0.1, 1e-3, 10_000
+
+
+def walk_coefficients(n_steps: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    r"""Chebyshev coefficients of ``n_steps`` lazy steps, and of the sum of all steps before.
+
+    With ``x = (1 + cos θ) / 2 = cos²(θ/2)``, the eigenvalue of a lazy step for the eigenvalue
+    cos θ of the walk,
+
+    .. math:: x^T = 2^{-2T} \Big[ \tbinom{2T}{T}
+              + 2 \sum_{j=1}^{T} \tbinom{2T}{T-j} \cos j\theta \Big] ,
+
+    and the coefficients fall as ``exp(-j²/T)``: about ``4 √T`` products with the walk replace
+    T of them.
+
+    Parameters
+    ----------
+    n_steps : int
+
+    Returns
+    -------
+    power, geometric : ndarray of shape (degree + 1,)
+        Coefficients of ``x^T`` and of ``1 + x + ... + x^(T-1)``.
+
+    Examples
+    --------
+    >>> from leaven.graph_based._mbo import walk_coefficients
+    >>> walk_coefficients(1)
+    (array([0.5, 0.5]), array([1., 0.]))
+    """
+    degree = min(n_steps, int(np.ceil(np.sqrt(_DEPTH * n_steps))))
+    j = np.arange(degree + 1)
+    double = np.where(j == 0, 1.0, 2.0)
+    power = double * binom.pmf(n_steps - j, 2 * n_steps, 0.5)
+    geometric = np.zeros(degree + 1)
+    geometric[0] = 1.0
+    for t in range(1, n_steps):
+        geometric += double * binom.pmf(t - j, 2 * t, 0.5)
+    return power, geometric
+
+
+def chebyshev_sum(
+    walk: sparse.csr_array, coefficients: NDArray[np.float64], values: NDArray[Any]
+) -> NDArray[Any]:
+    """``Σ_j a_j T_j(walk) values`` by the three-term recurrence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> from leaven.graph_based._mbo import chebyshev_sum
+    >>> half = sparse.csr_array(np.diag([0.5, 0.25]))
+    >>> chebyshev_sum(half, np.array([1.0, 2.0, 4.0]), np.ones((2, 1))).ravel()
+    array([ 0. , -2. ])
+    """
+    before, now = values, walk @ values
+    total = coefficients[0] * before
+    total += coefficients[1] * now
+    for a in coefficients[2:]:
+        before, now = now, 2.0 * (walk @ now) - before
+        total += a * now
+    return np.asarray(total, dtype=values.dtype)
+
+
+@dataclass(frozen=True)
+class Labeling:
+    """Where a scheme ended.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_nodes,)
+    scores : ndarray of shape (n_nodes, n_classes)
+        The last diffused values, less the prices: the largest of a row is its label.
+    trace : list of float
+        Weight of the edges between classes after each round.
+    converged : bool
+        Whether the last round changed no label.
+    """
+
+    labels: NDArray[np.intp]
+    scores: NDArray[Any]
+    trace: list[float]
+    converged: bool
+
+
+def annealed_mbo(
+    graph: Graph,
+    sources: NDArray[Any],
+    start: NDArray[np.intp],
+    sizes: NDArray[np.int64],
+    fixed: NDArray[np.bool_],
+    schedule: Sequence[tuple[int, int, float]] = ANNEALED,
+) -> Labeling:
+    r"""Diffuse, assign under volume bounds, and repeat with ever shorter diffusion.
+
+    A round is T lazy random-walk steps from the one-hot labels,
+    ``u ← (I + D⁻¹W) u / 2 + sources``, and the assignment of the nodes that are not fixed to
+    the classes such that ``Σ u`` is largest and the class sizes are within
+    ``(1 ± release) sizes``.
+
+    Parameters
+    ----------
+    graph : Graph
+    sources : ndarray of shape (n_nodes, n_classes)
+    start : ndarray of shape (n_nodes,)
+        The first labels.
+    sizes : integer ndarray of shape (n_classes,)
+        How many of the nodes that are not fixed each class should get.
+    fixed : bool ndarray of shape (n_nodes,)
+        Nodes that keep their start.
+    schedule : sequence of (n_steps, n_rounds, release)
+        A stage ends early when a round changes nothing.
+
+    Returns
+    -------
+    Labeling
+    """
+    k = sources.shape[1]
+    degree = np.where(graph.degree > 0, graph.degree, 1.0)
+    walk = sparse.csr_array(sparse.diags_array(1.0 / degree, format="csr") @ graph.adjacency)
+    walk, b = walk.astype(np.float32), sources.astype(np.float32)
+    eye, free = np.eye(k, dtype=np.float32), ~fixed
+    labels, prices, trace, changed = start.copy(), np.zeros(k), [], True
+    u = eye[labels]
+    for n_steps, n_rounds, release in schedule:
+        power, geometric = walk_coefficients(int(n_steps))
+        inflow = chebyshev_sum(walk, geometric, b)
+        low = np.floor(sizes * (1.0 - release)).astype(np.int64)
+        high = np.ceil(sizes * (1.0 + release)).astype(np.int64)
+        for _ in range(int(n_rounds)):
+            u = chebyshev_sum(walk, power, eye[labels]) + inflow
+            new = labels.copy()
+            new[free], prices = assign_volumes(u[free], low, high, prices=prices)
+            changed = bool((new != labels).any())
+            labels = new
+            trace.append(cut_weight(graph.adjacency, labels))
+            if not changed:
+                break
+    return Labeling(labels, u - prices.astype(np.float32), trace, not changed)
+
+
+def published_mbo(
+    graph: Graph,
+    sources: NDArray[Any],
+    start: NDArray[np.intp],
+    proportions: NDArray[np.float64],
+    schedule: Sequence[tuple[int, int, float]] = PUBLISHED,
+) -> Labeling:
+    """Poisson MBO as published: explicit steps, and factors for the volumes.
+
+    A round is ``n_steps`` times ``u ← u - (L u - b) / max d``. Then factors ``s_c`` are moved
+    until the classes of the largest ``s_c u_ic`` have the proportions wanted, where ``u`` is
+    brought to the range from 0 to 1 first (algorithm 2 of the paper, with the projection of
+    the authors' program).
+
+    Parameters
+    ----------
+    graph, sources, start
+        As in :func:`annealed_mbo`.
+    proportions : ndarray of shape (n_classes,)
+    schedule : sequence of (n_steps, n_rounds, release)
+        The release is not used.
+
+    Returns
+    -------
+    Labeling
+    """
+    L = graph.laplacian()
+    rate = 1.0 / (L.diagonal().max(initial=0.0) or 1.0)
+    step = sparse.csr_array(sparse.eye_array(graph.n_nodes, format="csr") - rate * L)
+    inflow, eye = rate * sources, np.eye(sources.shape[1])
+    labels, factors, trace, changed = start.copy(), np.ones(sources.shape[1]), [], True
+    scores = eye[labels]
+    for n_steps, n_rounds, _ in schedule:
+        for _ in range(int(n_rounds)):
+            u = eye[labels]
+            for _ in range(int(n_steps)):
+                u = step @ u + inflow
+            u = (u - u.min()) / (float(np.ptp(u)) or 1.0)
+            factors = _volume_factors(u, proportions, factors)
+            scores = u * factors
+            new = scores.argmax(axis=1)
+            changed = bool((new != labels).any())
+            labels = new
+            trace.append(cut_weight(graph.adjacency, labels))
+    return Labeling(labels, scores, trace, not changed)
+
+
+def _volume_factors(
+    u: NDArray[Any], proportions: NDArray[np.float64], factors: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Move the factors against the error of the class sizes, by small steps."""
+    s = factors
+    for _ in range(_SCALE_STEPS):
+        sizes = np.bincount((u * s).argmax(axis=1), minlength=len(s)) / len(u)
+        s = s + _SCALE_STEP * (proportions - sizes)
+        s = s / s[0]
+        if np.abs(sizes - proportions).max() <= _SCALE_TOLERANCE:
+            break
+    return s
+
+
+def whole_sizes(proportions: NDArray[np.float64], total: int) -> NDArray[np.int64]:
+    """Whole numbers that add up to ``total``, by the largest remainders.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.graph_based._mbo import whole_sizes
+    >>> whole_sizes(np.array([0.55, 0.3, 0.15]), 7)
+    array([4, 2, 1])
+    """
+    exact = proportions * total
+    sizes = np.floor(exact).astype(np.int64)
+    largest = np.argsort(-(exact - sizes), kind="stable")
+    sizes[largest[: total - sizes.sum()]] += 1
+    return sizes

@@ -1,0 +1,137 @@
+"""Estimated class proportions against refits, numerical integration and known proportions."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import gammaln
+from sklearn.datasets import load_digits
+
+from leaven.graph import GivenGraph, Graph, KNNGraph
+from leaven.graph_based import HarmonicClassifier, estimate_proportions
+from leaven.graph_based import _shares as shares
+from leaven.graph_based._shares import (
+    graph_evidence,
+    labels_to_leave_out,
+    left_out_scores,
+    posterior_proportions,
+)
+
+RNG = np.random.default_rng(0)
+
+
+def random_graph(n):
+    W = np.triu(RNG.random((n, n)) * (RNG.random((n, n)) < 0.3), 1)
+    W += np.diag(np.full(n - 1, 0.2), 1)  # connected
+    return Graph(W + W.T)
+
+
+def test_left_out_scores_are_those_of_a_refit():
+    graph = random_graph(30)
+    codes = np.full(30, -1)
+    codes[[0, 4, 9, 13, 17, 22]] = [0, 1, 2, 0, 1, 2]
+    X = np.zeros((30, 1))
+
+    def harmonic(y):
+        return HarmonicClassifier(GivenGraph(graph.adjacency), prior=None).fit(X, y).scores_
+
+    labeled = np.flatnonzero(codes >= 0)
+    columns = np.empty((30, len(labeled)))
+    for j, row in enumerate(labeled):
+        alone = np.where(codes >= 0, 0, -1)
+        alone[row] = 1
+        columns[:, j] = harmonic(alone)[:, 1]
+    means = (graph.adjacency @ columns)[labeled] / graph.degree[labeled, None]
+    masses = columns[codes < 0].sum(axis=0)
+    found = left_out_scores(means, masses, np.eye(3)[codes[labeled]])
+    for j, row in enumerate(labeled):
+        without = np.where(np.arange(30) == row, -1, codes)
+        f = harmonic(without)
+        assert_allclose(found[j], f[row] / f[without < 0].sum(axis=0), rtol=1e-6)
+
+
+def test_evidence_counts_what_refits_answer():
+    X = np.vstack([RNG.normal(size=(60, 2)), RNG.normal(size=(60, 2)) + 1.2])
+    codes = np.full(120, -1)
+    codes[:6], codes[60:66] = 0, 1
+    graph = KNNGraph(5).build(X)
+    answer_shares, confusions = graph_evidence(graph, codes, 2)
+    expected = np.zeros((2, 2))
+    for row in np.flatnonzero(codes >= 0):
+        without = np.where(np.arange(120) == row, -1, codes)
+        model = HarmonicClassifier(GivenGraph(graph.adjacency), prior="uniform")
+        model.fit(np.zeros((120, 1)), without)
+        expected[codes[row], model.transduction_[row]] += 1
+    # The estimate solves to three digits only: a tie may fall the other way.
+    assert np.abs(confusions - expected).sum() <= 2
+    assert confusions.sum() == 12
+    assert confusions.trace() < 12
+    assert answer_shares.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("counts", [[6, 6], [3, 9]])
+def test_posterior_against_integration_over_two_classes(counts):
+    answer, confusions = np.array([0.7, 0.3]), np.array([[5.0, 1.0], [2.0, 4.0]])
+    found = posterior_proportions(answer, confusions, np.array(counts))
+
+    right = (9 + shares._RIGHT) / (12 + shares._RIGHT_OF)
+    C = confusions + np.array([[right, 1 - right], [1 - right, right]])
+    C /= C.sum(axis=1, keepdims=True)
+    n = shares._DRAWS_PER_LABEL * 12
+    m = np.array(counts if counts[0] != counts[1] else [0, 0])
+    q = np.linspace(0, 1, 20_001)[1:-1]
+    both = np.column_stack([q, 1 - q])
+    likelihood = n * np.log(both @ C) @ answer + np.log(both) @ m
+    likelihood -= likelihood.max()
+    parts = []
+    for alpha in shares._CONCENTRATIONS:
+        log_density = gammaln(2 * alpha) - 2 * gammaln(alpha) + (alpha - 1) * np.log(both).sum(1)
+        parts.append(np.exp(likelihood + log_density) * (q[1] - q[0]) * (1 - shares._BALANCED))
+    density = np.sum(parts, axis=0) / len(parts)
+    middle = np.exp(likelihood[len(q) // 2]) * shares._BALANCED
+    mean = (density @ q + middle / 2) / (density.sum() + middle)
+    square = (density @ q**2 + middle / 4) / (density.sum() + middle)
+    # Laplace's method is good to a few percent here.
+    assert found.proportions[0] == pytest.approx(mean, abs=0.01)
+    assert found.standard_errors[0] == pytest.approx(np.sqrt(square - mean**2), rel=0.1)
+    assert found.probability_balanced == pytest.approx(middle / (density.sum() + middle), rel=0.1)
+
+
+def test_equal_counts_say_nothing_and_others_do():
+    answer, confusions = np.array([0.4, 0.6]), np.array([[3.0, 2.0], [1.0, 4.0]])
+    for few, many in [(5, 5), (9, 9)]:
+        # With an even answer and even counts there is nothing to learn.
+        even = posterior_proportions(np.full(2, 0.5), np.eye(2), np.array([few, many]))
+        assert_allclose(even.proportions, 0.5)
+    equal = posterior_proportions(answer, confusions, np.array([9, 9])).proportions
+    skew = posterior_proportions(answer, confusions, np.array([1, 17])).proportions
+    assert skew[0] < equal[0] - 0.05
+
+
+def test_unbalanced_digits_are_recognized_and_balanced_ones_left_alone():
+    X, truth = load_digits(return_X_y=True)
+    few = np.concatenate([np.flatnonzero(truth == c)[: 30 if c % 2 else None] for c in range(10)])
+    for rows in (np.arange(len(truth)), few):
+        y = truth[rows]
+        codes = np.full(len(y), -1)
+        for c in range(10):
+            codes[np.flatnonzero(y == c)[:6]] = c
+        found = estimate_proportions(KNNGraph().build(X[rows]), codes, 10)
+        true = np.bincount(y) / len(y)
+        assert np.abs(found.proportions - true).sum() / 2 < 0.15  # 0.01 and 0.06
+        assert (found.probability_balanced > 0.5) == (len(rows) == len(truth))
+
+
+def test_labels_to_leave_out_are_bounded_and_have_others_of_their_class():
+    codes = np.array([0, 0, 1, -1, 2, 2, 2])
+    assert labels_to_leave_out(codes, 3).tolist() == [0, 1, 4, 5, 6]
+    many = np.tile([0, 1, -1], 200)
+    chosen = labels_to_leave_out(many, 2)
+    assert len(chosen) == len(set(chosen)) == 40
+    assert (many[chosen] >= 0).all()
+
+
+def test_one_label_in_a_part_without_edges():
+    graph = Graph.from_edges([(0, 1), (1, 2), (2, 3)], n_nodes=6)
+    found = estimate_proportions(graph, np.array([0, -1, -1, 1, 1, -1]), 2)
+    assert_allclose(found.proportions.sum(), 1.0)
+    assert (found.proportions > 0.2).all()
