@@ -7,6 +7,7 @@ Everything above works with integer codes: ``0 .. n_classes - 1`` for the classe
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,39 @@ UNLABELED = -1
 """The code of a row without a label, and the mark of one in an integer array."""
 
 _HOW_TO_MARK = "Mark unlabeled rows with None, NaN or pandas.NA"
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedLabels:
+    """Labels that are encoded already, which every ``fit`` of leaven takes in place of ``y``.
+
+    For callers inside leaven, who have checked and encoded the labels once: such a ``fit``
+    neither does it again nor checks its parameters. As an array it is its codes.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The sorted class names.
+    codes : ndarray of shape (n_samples,)
+        0 .. n_classes - 1, and :data:`UNLABELED`. Every class has a row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven._labels import EncodedLabels, encode_labels
+    >>> encode_labels(EncodedLabels(np.array(["a", "b"]), np.array([1, -1, 0])))
+    (array(['a', 'b'], dtype='<U1'), array([ 1, -1,  0]))
+    """
+
+    classes: NDArray[Any]
+    codes: NDArray[np.intp]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        codes = np.asarray(self.codes, dtype=dtype)
+        return codes.copy() if copy else codes
 
 
 def encode_labels(y: Any, *, min_classes: int = 1) -> tuple[NDArray[Any], NDArray[np.intp]]:
@@ -45,6 +79,8 @@ def encode_labels(y: Any, *, min_classes: int = 1) -> tuple[NDArray[Any], NDArra
     >>> encode_labels([7, -1, 3])
     (array([3, 7]), array([ 1, -1,  0]))
     """
+    if isinstance(y, EncodedLabels):
+        return y.classes, y.codes
     values, missing = _values_and_missing(y)
     if missing.all():
         raise ValueError(_no_label_message(values, len(missing)))
@@ -80,6 +116,8 @@ def labeled_mask(y: Any) -> NDArray[np.bool_]:
     >>> labeled_mask([0, -1, 1])
     array([ True, False,  True])
     """
+    if isinstance(y, EncodedLabels):
+        return np.asarray(y.codes != UNLABELED)
     return ~_values_and_missing(y)[1]
 
 

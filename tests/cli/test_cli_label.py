@@ -20,6 +20,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
+from leaven import tables
 from leaven.cli import main
 from leaven.tables import _read as read_module
 from leaven.tables import _write as write_module
@@ -222,8 +223,6 @@ def test_text_and_notes(tmp_path: Path) -> None:
 
 def test_warnings_become_notes(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import warnings
-
-    from leaven import tables
 
     whole = tables.label_table
 
@@ -488,3 +487,42 @@ def test_a_killed_run_leaves_nothing(table: Path, number: int) -> None:
         process.wait(timeout=30)
         assert process.returncode == 128 + number
     assert list(table.parent.iterdir()) == [table]
+
+
+def test_one_run_does_each_thing_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A run with two candidates used to encode the labels 52 times, to check parameters 68 times,
+    # to ask for the format 6 times, and to check where to write 3 times.
+    from collections import Counter
+
+    from leaven import _compat, _files, _labels
+    from leaven.tables import _format, _read, _write
+
+    counts: Counter[str] = Counter()
+
+    def count(name: str, function: Any) -> Any:
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            counts[name] += 1
+            return function(*args, **kwargs)
+
+        return counted
+
+    encode = count("encodings", _labels._values_and_missing)
+    monkeypatch.setattr(_labels, "_values_and_missing", encode)
+    check = count("parameters", _compat.validate_parameter_constraints)
+    monkeypatch.setattr(_compat, "validate_parameter_constraints", check)
+    format_of_path = count("formats", _format.format_of_path)
+    for module in (tables, _read, _write):
+        monkeypatch.setattr(module, "format_of_path", format_of_path)
+    output_problem = count("outputs", _files.output_problem)
+    for module in (_files, _write):
+        monkeypatch.setattr(module, "output_problem", output_problem)
+    run("example", "orchard", "--out", tmp_path / "orchard.csv")
+    counts.clear()
+    names = "logistic-regression,harmonic"
+    result = run("label", tmp_path / "orchard.csv", "--target", "variety", "--candidates", names)
+    assert result.exit_code == 0
+    assert counts["encodings"] <= 5
+    # Once for the preparer and for each fit of the learning curve, not for each fold.
+    assert counts["parameters"] < 30
+    assert counts["formats"] == 2  # of the input and of the output
+    assert counts["outputs"] == 2  # the table and the page

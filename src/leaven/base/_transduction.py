@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 
 from leaven._compat import validate_params_of
 from leaven._dask import takes_dask
-from leaven._labels import UNLABELED, encode_labels, one_hot
+from leaven._labels import UNLABELED, EncodedLabels, encode_labels, one_hot
 
 
 class TransductionMixin(ClassifierMixin):
@@ -83,7 +83,7 @@ class TransductionMixin(ClassifierMixin):
         ``check_params`` go to :func:`sklearn.utils.validation.check_array`. Returns the
         checked ``X`` and the codes of ``y``, where ``UNLABELED`` marks an unlabeled row.
         """
-        if hasattr(self, "_parameter_constraints"):
+        if hasattr(self, "_parameter_constraints") and not isinstance(y, EncodedLabels):
             validate_params_of(self)
         if y is None:
             raise ValueError(

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from leaven._base import TransductionMixin, normalize_rows
 from leaven._compat import check_feature_names, num_features, num_samples, validate_params_of
-from leaven._labels import UNLABELED, class_prior, encode_labels
+from leaven._labels import UNLABELED, EncodedLabels, class_prior, encode_labels
 from leaven.exceptions import UnreachedWarning
 from leaven.graph import Graph, KNNGraph
 from leaven.graph_based._class_mass import class_mass_factors
@@ -36,7 +36,7 @@ class GraphClassifier(TransductionMixin, BaseEstimator):
 
     def _fit_graph(self, X: Any, y: Any) -> tuple[Graph, NDArray[np.intp]]:
         """Check parameters and data, build the graph, and encode the labels."""
-        if hasattr(self, "_parameter_constraints"):
+        if hasattr(self, "_parameter_constraints") and not isinstance(y, EncodedLabels):
             validate_params_of(self)
         builder = clone(KNNGraph() if self.graph is None else self.graph)
         if getattr(builder, "uses_features", True):

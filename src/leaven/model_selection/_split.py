@@ -404,11 +404,11 @@ def rows_to_test(
             stacklevel=4,
         )
     labeled = np.flatnonzero(codes != UNLABELED)
-    return labeled[~lone[codes[labeled]]]
+    return np.asarray(labeled[~lone[codes[labeled]]], dtype=np.intp)
 
 
 def _label_counts(codes: NDArray[np.intp]) -> NDArray[np.intp]:
-    return np.bincount(codes[codes != UNLABELED])
+    return np.asarray(np.bincount(codes[codes != UNLABELED]), dtype=np.intp)
 
 
 def _check_class_sizes(classes: NDArray[Any], codes: NDArray[np.intp], n_splits: int) -> None:

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.base import clone
 
-from leaven._labels import UNLABELED, mask_labels
-from leaven.base import class_probabilities, training_probabilities
+from leaven._compat import validate_params_of
+from leaven._labels import UNLABELED, EncodedLabels
+from leaven.base import TransductionMixin, class_probabilities, training_probabilities
 from leaven.selection._candidates import SUPERVISED, Candidate
 from leaven.selection._folds import (
     Folds,
@@ -221,6 +223,7 @@ def cross_validate(
     """
     rows = problem.rows(scaled=candidate.scaled, merged=candidate.merges_duplicates)
     estimator = clone(candidate.estimator)
+    check_parameters(estimator)
     # A graph without labels is the same for all folds, and goes to the workers with them.
     give_graph(estimator, rows, rows.codes, problem.graphs, only_without_labels=True)
     work = _FoldWork(estimator, rows, candidate.kind, problem.n_classes, problem.graphs)
@@ -292,10 +295,24 @@ def fit_rows(
 ) -> Any:
     """Fit on the labeled rows only if supervised, on all otherwise.
 
-    The labels are the names of ``classes``, in the marks of their dtype.
+    The labels are the names of ``classes``; leaven's own classifiers take them encoded.
     """
     labeled = codes != UNLABELED
-    if kind == SUPERVISED:
-        rows = np.flatnonzero(labeled)
-        return estimator.fit(X[rows], classes[codes[rows]])
-    return estimator.fit(X, mask_labels(classes[codes], ~labeled))
+    # The rows were checked when the problem was made.
+    with config_context(assume_finite=True):
+        if kind == SUPERVISED:
+            rows = np.flatnonzero(labeled)
+            return estimator.fit(X[rows], classes[codes[rows]])
+        if isinstance(estimator, TransductionMixin):
+            return estimator.fit(X, EncodedLabels(classes, codes))
+        names = classes[codes]
+        if names.dtype.kind not in "iu":
+            names = names.astype(object)
+        names[~labeled] = UNLABELED if names.dtype.kind in "iu" else None
+        return estimator.fit(X, names)
+
+
+def check_parameters(estimator: Any) -> None:
+    """Check the parameters of leaven's own classifiers, once for all fits of a candidate."""
+    if isinstance(estimator, TransductionMixin) and hasattr(estimator, "_parameter_constraints"):
+        validate_params_of(estimator)

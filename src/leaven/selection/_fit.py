@@ -21,7 +21,7 @@ from leaven.base import (
 )
 from leaven.selection._candidates import SUPERVISED, Candidate
 from leaven.selection._decide import Decision
-from leaven.selection._estimate import fit_rows
+from leaven.selection._estimate import check_parameters, fit_rows
 from leaven.selection._problem import Problem, give_graph
 from leaven.selection._vote import WeightedCandidates, count_votes
 
@@ -133,6 +133,7 @@ def _fit_one(problem: Problem, candidate: Candidate, params: dict[str, Any]) -> 
     begun = time.perf_counter()
     rows = problem.rows(scaled=candidate.scaled, merged=candidate.merges_duplicates)
     estimator = clone(candidate.estimator).set_params(**params, **candidate.last_params)
+    check_parameters(estimator)
     before = estimator.get_params(deep=False).get("graph")
     give_graph(estimator, rows, rows.codes, problem.graphs)
     by_code = needs_integer_labels(estimator) and problem.classes.dtype.kind not in "iu"

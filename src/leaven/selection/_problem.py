@@ -16,7 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import MaxAbsScaler, Normalizer, StandardScaler
 
 from leaven._distinct import distinct_rows
-from leaven._labels import UNLABELED
+from leaven._labels import UNLABELED, EncodedLabels
 from leaven.graph import KNNGraph
 from leaven.graph_based import GraphClassifier
 
@@ -54,7 +54,7 @@ class GraphPool:
         """Return the builder fitted on these rows and labels, from the pool if it is there."""
         found = self._kept.get(key)
         if found is None:
-            found = clone(builder).fit(X, codes)
+            found = clone(builder).fit(X, _encoded(codes))
             while len(self._kept) >= _MAX_KEPT_GRAPHS:
                 self._kept.pop(next(iter(self._kept)), None)
             self._kept[key] = found
@@ -272,6 +272,10 @@ def graph_parameter(estimator: Any) -> Any:
     if builder is None and isinstance(estimator, GraphClassifier):
         builder = KNNGraph()
     return builder if hasattr(builder, "uses_labels") else None
+
+
+def _encoded(codes: NDArray[np.intp]) -> EncodedLabels:
+    return EncodedLabels(np.arange(codes.max(initial=UNLABELED) + 1), codes)
 
 
 def kind_of_values(X: Any) -> str:

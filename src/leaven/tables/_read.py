@@ -112,10 +112,14 @@ def read_with_format(
     ...     read_with_format(file, delimiter=";")[1].newline
     '\r\n'
     """
-    name = "standard input" if str(path) == STANDARD_STREAM else str(path)
+    is_stream = str(path) == STANDARD_STREAM
+    name = "standard input" if is_stream else str(path)
+    if file_format is None and not is_stream:
+        # An unsupported suffix is told before an absent file.
+        file_format = format_of_path(path)
     with _opened(path, name) as stream:
-        if file_format is None or str(path) == STANDARD_STREAM:
-            file_format = _format_of_input(path, stream)
+        if file_format is None or is_stream:
+            file_format = _format_of_bytes(stream)
         file_format = replace(file_format, encoding=_known_encoding(encoding))
         try:
             if file_format.kind == "parquet":
@@ -152,7 +156,6 @@ def _opened(path: str | Path, name: str) -> Iterator[BinaryIO]:
         data = sys.stdin.buffer.read()
         raw: BinaryIO = io.BytesIO(data)
     else:
-        format_of_path(path)  # An unsupported suffix is told before an absent file.
         try:
             raw = open(path, "rb")  # noqa: SIM115 (closed below)
         except FileNotFoundError:
@@ -171,10 +174,8 @@ def _opened(path: str | Path, name: str) -> Iterator[BinaryIO]:
             yield raw
 
 
-def _format_of_input(path: str | Path, stream: BinaryIO) -> TableFormat:
-    """Tell the format by the name, or by the first bytes of standard input."""
-    if str(path) != STANDARD_STREAM:
-        return format_of_path(path)
+def _format_of_bytes(stream: BinaryIO) -> TableFormat:
+    """Tell the format of standard input by its first bytes."""
     start = stream.read(512)
     stream.seek(0)
     if start.startswith(PARQUET_MAGIC):
