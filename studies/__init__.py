@@ -12,7 +12,8 @@ from studies import (  # each registers its tables
     generative_framework,  # noqa: F401
     harmonic_fields,  # noqa: F401
     naive_bayes,  # noqa: F401
-    transduction,  # noqa: F401
+    transduction_digits,  # noqa: F401
+    transduction_documents,  # noqa: F401
 )
 from studies.registry import (
     SOURCES,
@@ -77,7 +78,7 @@ def reproduce(ids: Sequence[str], run: Run | None = None) -> list[Report]:
 def write_pages(
     reports: Sequence[Report], folder: Path, *, as_html: bool = True, draw: Draw | None = None
 ) -> list[Path]:
-    """Write ``reproduction.md``, and ``reproduction.html``, or put new tables into them.
+    """Write a page per source, such as ``s1.md`` and ``s1.html``, or put new tables into it.
 
     Parameters
     ----------
@@ -85,27 +86,27 @@ def write_pages(
     folder : Path
         Made if it is not there.
     as_html : bool, default=True
-        Write the HTML page too.
+        Write HTML pages too.
     draw : callable, default=None
-        Draws learning curves as SVG, for the HTML page.
+        Draws learning curves as SVG, for the HTML pages.
 
     Returns
     -------
     paths : list of Path
     """
     folder.mkdir(parents=True, exist_ok=True)
-    pages = {
-        "reproduction.md": {r.table.id: markdown_section(r) for r in reports},
-    }
-    if as_html:
-        pages["reproduction.html"] = {r.table.id: html_section(r, draw) for r in reports}
     paths = []
-    for name, sections in pages.items():
-        path = folder / name
-        old = path.read_text(encoding="utf-8") if path.is_file() else ""
-        text = update_page(old, sections, as_html=name.endswith(".html"))
-        part = path.with_name(f"{name}.part")
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-        paths.append(path)
+    for source in dict.fromkeys(report.table.source for report in reports):
+        of_source = [report for report in reports if report.table.source == source]
+        pages = {f"{source.lower()}.md": {r.table.id: markdown_section(r) for r in of_source}}
+        if as_html:
+            pages[f"{source.lower()}.html"] = {r.table.id: html_section(r, draw) for r in of_source}
+        for name, sections in pages.items():
+            path = folder / name
+            old = path.read_text(encoding="utf-8") if path.is_file() else ""
+            text = update_page(old, sections, source=source, as_html=name.endswith(".html"))
+            part = path.with_name(f"{name}.part")
+            part.write_text(text, encoding="utf-8")
+            part.replace(path)
+            paths.append(path)
     return paths

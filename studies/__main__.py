@@ -26,14 +26,14 @@ from studies.registry import find_tables, is_installed
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("reproduction"),
     show_default=True,
-    help="Folder of reproduction.md and reproduction.html.",
+    help="Folder of the pages, one per source.",
 )
 @click.option(
     "--store",
     type=click.Path(dir_okay=False, path_type=Path),
     help="SQLite file to keep results in and resume from [default: OUT/results.sqlite].",
 )
-@click.option("--html/--no-html", "as_html", default=True, help="Write the HTML page too.")
+@click.option("--html/--no-html", "as_html", default=True, help="Write HTML pages too.")
 def main(
     tables: tuple[str, ...],
     trials: int | None,

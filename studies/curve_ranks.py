@@ -21,14 +21,19 @@ NEWTON_STEPS = 60
 
 @dataclass(frozen=True)
 class RankSigmoids:
-    """Slope of each of T fits, and the wanted share of the second class; None keeps the mean."""
+    """Slope of each of T fits, and the wanted share of the second class; None keeps the mean.
+
+    With ``mean_is_position`` the position β of the sigmoid is the mean itself, and the new mean
+    is whatever comes out: the other reading of section 5.4.2.
+    """
 
     slope: NDArray[np.float64]
     share: float | None = None
+    mean_is_position: bool = False
 
     def take(self, which: Any) -> RankSigmoids:
         """Those of some fits."""
-        return RankSigmoids(self.slope[which], self.share)
+        return RankSigmoids(self.slope[which], self.share, self.mean_is_position)
 
     def transform(
         self, log_odds: NDArray[np.float64], weights: NDArray[np.float64]
@@ -51,6 +56,8 @@ class RankSigmoids:
         if self.share is not None:
             share = np.full(len(total), self.share)
         slopes = self.slope * weighted_ranks(log_odds.round(DIGITS), weights) / total
+        if self.mean_is_position:
+            return np.asarray(expit(slopes - self.slope * share))
         return expit(slopes + shifts(slopes, weights / total, np.clip(share, 1e-12, 1 - 1e-12)))
 
 

@@ -50,9 +50,10 @@ class NaiveBayesCurve(BaseEstimator):
     slope : float or None, default=None
         α of the rank and sigmoid recalibration (algorithm 6), for two classes; None is without
         it, and with it ``weight`` does not count.
-    mean : {"kept", "true"}, default="kept"
+    mean : {"kept", "beta", "true"}, default="kept"
         Mean of the recalibrated probabilities: as it was, or the class proportions of the
-        data set, which no one would know (section 5.4.1).
+        data set, which no one would know (section 5.4.1). With "beta" the mean as it was is
+        the position β of the sigmoid (the other reading of section 5.4.2).
     active : bool, default=False
         Ask for the labels of the rows with the smallest margin (section 6.2).
     chosen : {"weight", "slope"} or None, default=None
@@ -61,6 +62,9 @@ class NaiveBayesCurve(BaseEstimator):
     values : tuple of float, default=()
         Values to choose from; the first one of equals is taken, and while no class has two
         labels.
+    refined : bool, default=False
+        Choose once more in steps of 0.01 around the best value (section 4.3); of equals the
+        smallest is taken.
     max_iter : int, default=200
     tol : float, default=1e-6
     """
@@ -74,6 +78,7 @@ class NaiveBayesCurve(BaseEstimator):
         active: bool = False,
         chosen: str | None = None,
         values: tuple[float, ...] = (),
+        refined: bool = False,
         max_iter: int = 200,
         tol: float = 1e-6,
     ) -> None:
@@ -83,6 +88,7 @@ class NaiveBayesCurve(BaseEstimator):
         self.active = active
         self.chosen = chosen
         self.values = values
+        self.refined = refined
         self.max_iter = max_iter
         self.tol = tol
 
@@ -164,7 +170,7 @@ class _Trial:
                     f"slope={self.method.slope!r} recalibrates two classes, but there are {self.C}."
                 )
             share = float(self.true_mean[1]) if self.method.mean == "true" else None
-            maps = RankSigmoids(parameters.slope, share)
+            maps = RankSigmoids(parameters.slope, share, self.method.mean == "beta")
         return fit_all(self.features, parameters.fits(labels), self.C, self.settings, maps)
 
     def parameters(self, labels: NDArray[np.intp]) -> Parameters:
@@ -186,22 +192,41 @@ class _Trial:
 
     def best_values(self, labels: NDArray[np.intp]) -> NDArray[np.float64]:
         """The value with the fewest errors in cross-validation, for each column of labels."""
-        values = np.asarray(self.method.values)
+        T = labels.shape[1]
+        values = np.tile(np.asarray(self.method.values, dtype=np.float64), (T, 1))
+        right = self._right(labels, values)
+        best = values[np.arange(T), right.argmax(axis=1)]
+        if not self.method.refined:
+            return best
+        # Values out of range are kept in place of a ragged array, and never chosen.
+        fine = (best[:, None] + np.arange(-9, 10) / 100).round(2)
+        usable = (fine > 0) & (fine < 1)
+        fine_right = self._right(labels, np.where(usable, fine, best[:, None]))
+        values = np.hstack([values, fine])
+        right = np.hstack([right, np.where(usable, fine_right, -1.0)])
+        smallest_first = np.argsort(values, axis=1, kind="stable")
+        at = np.take_along_axis(right, smallest_first, axis=1).argmax(axis=1)
+        return values[np.arange(T), smallest_first[np.arange(T), at]]
+
+    def _right(self, labels: NDArray[np.intp], values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum over the folds of the accuracy of each value, of shape (n_sizes, n_values)."""
         tasks = [(t, rows) for t in range(labels.shape[1]) for rows in _folds(labels[:, t])]
-        right = np.zeros((labels.shape[1], len(values)))
-        step = max(1, TASK_ELEMENTS // (len(labels) * len(values)))
+        n_values = values.shape[1]
+        right = np.zeros(values.shape)
+        step = max(1, TASK_ELEMENTS // (len(labels) * n_values))
         for low in range(0, len(tasks), step):
             some = tasks[low : low + step]
-            columns = labels[:, [t for t, _ in some]]
+            of_some = [t for t, _ in some]
+            columns = labels[:, of_some]
             for k, (_, held_out) in enumerate(some):
                 columns[held_out, k] = LEFT_OUT
-            repeated = np.repeat(columns, len(values), axis=1)
-            model = self.fit(repeated, self._with(np.tile(values, len(some))))
+            repeated = np.repeat(columns, n_values, axis=1)
+            model = self.fit(repeated, self._with(values[of_some].ravel()))
             for k, (t, held_out) in enumerate(some):
-                of_task = slice(k * len(values), (k + 1) * len(values))
+                of_task = slice(k * n_values, (k + 1) * n_values)
                 found = predicted(self.features.start(held_out), model.take(of_task))
                 right[t] += (found == self.codes[held_out][:, None]).mean(axis=0)
-        return values[right.argmax(axis=1)]
+        return right
 
     def asked(self, sizes: tuple[int, ...], tested: Features) -> NDArray[np.intp]:
         """Predictions at each size, where the model asks for the labels between two sizes."""

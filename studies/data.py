@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from leaven.datasets import load, make_independent_twin
 
 TWIN = "-twin"
+
+SPREADS = ("variance", "deviation", "variance, standardized")
+"""What the numbers of continuous twins may have been multiplied by."""
 
 ROWS = {"vowel": 528}
 """The source has 528 rows of vowel: the part that its donors train on, which is the first."""
@@ -16,12 +21,18 @@ ROWS = {"vowel": 528}
 DISTINCT = ("xd6",)
 """The source has all 512 rows that there can be, once each."""
 
-# Naive Bayes with few labels often cannot tell classes without a label apart, and the first of
-# them is taken. Where the classes have numbers or an order in the original file, that is used.
-CLASS_ORDER = {
-    "balance-scale": ("L", "B", "R"),
-    "zoo": ("mammal", "bird", "reptile", "fish", "amphibian", "insect", "invertebrate"),
-}
+
+def by_frequency(y: pd.Series[Any]) -> pd.Series[Any]:
+    """Classes with their number in front, the most frequent first, equals as they appear.
+
+    Naive Bayes with few labels often cannot tell classes without a label apart, and the first of
+    them is taken. The source does not say in which order it has them. Of five rules this one
+    brings naive Bayes nearest to table 3.3 on the data sets of several classes at hand.
+    """
+    counts = y.groupby(y, sort=False, observed=True).size()
+    order = counts.sort_values(ascending=False, kind="stable").index
+    width = len(str(len(order)))
+    return y.map({label: f"{i:0{width}} {label}" for i, label in enumerate(order, start=1)})
 
 
 def prepare(name: str) -> tuple[Any, pd.Series[Any]]:
@@ -39,10 +50,7 @@ def prepare(name: str) -> tuple[Any, pd.Series[Any]]:
     if original in DISTINCT:
         first = ~X.assign(**{"class of the row": y}).duplicated()
         X, y = X[first], y[first]
-    y = y.reset_index(drop=True)
-    order = CLASS_ORDER.get(original, ())
-    if set(y) == set(order):
-        y = y.map({label: f"{i} {label}" for i, label in enumerate(order, start=1)})
+    y = by_frequency(y.reset_index(drop=True))
     if bunch.kind == "discrete":
         X = X.reset_index(drop=True).astype(object).fillna("?").astype("category")
         kind = "categorical"
@@ -50,6 +58,37 @@ def prepare(name: str) -> tuple[Any, pd.Series[Any]]:
         kept = X.notna().all(axis=1).to_numpy()
         X, y = X.to_numpy(dtype=float)[kept], y[kept].reset_index(drop=True)
         kind = "gaussian"
-    if name != original:
-        X, y = make_independent_twin(X, y, kind=kind, random_state=0)
-    return X, y
+    if name == original:
+        return X, y
+    if kind == "gaussian":
+        return gaussian_twin(X, y.to_numpy()), y
+    # The model of the source has the Laplace correction.
+    return make_independent_twin(X, y, kind=kind, smoothing=1.0, random_state=0)
+
+
+def gaussian_twin(
+    X: NDArray[np.float64], classes: NDArray[Any], *, spread: str = "variance", seed: int = 0
+) -> NDArray[np.float64]:
+    """Numbers with the means of each class, independent given the class.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_features)
+    classes : array of shape (n_rows,)
+    spread : {"variance", "deviation", "variance, standardized"}
+        What a standard normal number is multiplied by: the variance of the feature in the class,
+        the standard deviation as it should be, or the variance in features of mean 0 and
+        variance 1. The numbers of table 3.6 are those of the first on most data sets at hand.
+    seed : int
+    """
+    rng = np.random.default_rng(seed)
+    if spread == "variance, standardized":
+        scale = X.std(axis=0)
+        X = (X - X.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
+    twin = np.empty_like(X)
+    for c in np.unique(classes):
+        rows = np.flatnonzero(classes == c)
+        own = X[rows]
+        by = own.std(axis=0, ddof=1) if spread == "deviation" else own.var(axis=0, ddof=1)
+        twin[rows] = own.mean(axis=0) + by * rng.standard_normal(own.shape)
+    return twin

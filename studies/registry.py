@@ -226,6 +226,12 @@ def register(table: Table) -> Table:
     return table
 
 
+def no_numbers() -> pd.DataFrame:
+    """Published numbers of a figure that prints none."""
+    index = pd.MultiIndex.from_arrays([[], []], names=["dataset", "method"])
+    return pd.DataFrame({"mean": [], "se": []}, index=index, dtype=float)
+
+
 def find_tables(ids: Sequence[str]) -> list[Table]:
     """Tables by their ids, in any case of letters; an unknown one is an error that lists all.
 

@@ -1,4 +1,4 @@
-"""Our numbers beside the published ones, as Markdown and HTML.
+"""Our numbers beside the published ones, as Markdown and HTML: a page per source.
 
 A page is made of sections between comments, one for each table. A later run replaces the
 sections of its own tables and leaves all others, and the notes at the top, as they are.
@@ -79,13 +79,14 @@ class Report:
         """What to know before reading the table, a line each."""
         first, cells = self.table.methods[0], self.cells
         lines = []
-        z = cells.loc[cells["method"] == first, "z"].dropna().abs()
-        if len(z):
-            within = [f"{int((z <= k).sum())} within {k}" for k in (2, 3)]
-            lines.append(
-                f"Of {len(z)} numbers of {first}, {' and '.join(within)} standard errors of the "
-                f"published mean ({(z <= 3).mean():.0%} within 3)."
-            )
+        for method in self.table.methods:
+            z = cells.loc[cells["method"] == method, "z"].dropna().abs()
+            if len(z):
+                within = [f"{int((z <= k).sum())} within {k}" for k in (2, 3)]
+                lines.append(
+                    f"Of {len(z)} numbers of {method}, {' and '.join(within)} standard errors of "
+                    f"the published mean ({(z <= 3).mean():.0%} within 3)."
+                )
         for method in self.table.methods[1:]:
             of_method = cells[(cells["method"] == method)]
             clear = of_method[of_method["published_sign"].abs() == 1]
@@ -96,7 +97,11 @@ class Report:
                     f"has the same sign in {same} ({same / len(clear):.0%}), and our test gives "
                     f"the same verdict in {int((clear['sign'] == clear['published_sign']).sum())}."
                 )
-        lines.append(f"Trials: {self.n_trials}. Data sets: {cells['dataset'].nunique()}.")
+        seconds = f"{self.results['seconds'].sum():,.0f}" if "seconds" in self.results else "no"
+        lines.append(
+            f"Trials: {self.n_trials}. Data sets: {cells['dataset'].nunique()}. Fits and "
+            f"predictions took {seconds} seconds, on a machine that had other things to do."
+        )
         if self.missing:
             lines.append(f"Not at hand, and left out: {', '.join(self.missing)}.")
         ran = {*self.results["dataset"], *self.missing}
@@ -262,7 +267,7 @@ def html_section(report: Report, draw: Draw | None = None) -> str:
 
 
 HTML_HEAD = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>Reproduction of published tables</title>
+<html lang="en"><head><meta charset="utf-8"><title>Reproduction of published experiments</title>
 <style>
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 75em; margin: 2em auto; padding: 0 1em; }
 .wide { overflow-x: auto; }
@@ -285,8 +290,8 @@ def _section(page: str, name: str) -> str | None:
     return found.group(1) if found else None
 
 
-def update_page(page: str, sections: dict[str, str], *, as_html: bool) -> str:
-    """A page with new sections in place of the old ones of the same tables.
+def update_page(page: str, sections: dict[str, str], *, source: str, as_html: bool) -> str:
+    """The page of a source with new sections in place of the old ones of the same tables.
 
     Parameters
     ----------
@@ -294,6 +299,7 @@ def update_page(page: str, sections: dict[str, str], *, as_html: bool) -> str:
         The page as it is; empty if there is none.
     sections : dict
         Ids of tables and their text.
+    source : str
     as_html : bool
 
     Returns
@@ -303,30 +309,27 @@ def update_page(page: str, sections: dict[str, str], *, as_html: bool) -> str:
         registry.
     """
     all_sections = {}
-    for known in TABLES:
+    for known in (each for each, table in TABLES.items() if table.source == source):
         text = sections.get(known) or _section(page, f"table {known}")
         if text is not None:
             all_sections[known] = text
     notes = _section(page, "notes")
-    cited = [source for source in SOURCES if any(t.startswith(source) for t in all_sections)]
+    title, cited = f"Reproduction of {source}", SOURCES[source].cite()
     parts: list[str]
     if as_html:
         notes = f"<p>{html.escape(NO_NOTES)}</p>" if notes is None else notes
-        items = "".join(f"<li>{s}: {html.escape(SOURCES[s].cite())}</li>" for s in cited)
         parts = [
-            f"{HTML_HEAD}<h1>Reproduction of published tables</h1>\n"
-            f"<p>{html.escape(INTRODUCTION)}</p>\n<ul>{items}</ul>",
-            "<h2>Where we differ, and why</h2>",
+            f"{HTML_HEAD}<h1>{title}</h1>\n<p>{html.escape(cited)}</p>\n"
+            f"<p>{html.escape(INTRODUCTION)}</p>",
+            "<h2>Where we differ</h2>",
         ]
     else:
         notes = NO_NOTES if notes is None else notes
-        items = "\n".join(f"- {s}: {escape_markdown(SOURCES[s].cite())}" for s in cited)
-        command = f"python -m studies {' '.join(all_sections)}"
         parts = [
-            "# Reproduction of published tables",
-            f"This page is written by `{command}`. {INTRODUCTION}",
-            items,
-            "## Where we differ, and why",
+            f"# {title}",
+            f"{escape_markdown(cited)}.",
+            f"Every section is written by `python -m studies` with its name. {INTRODUCTION}",
+            "## Where we differ",
         ]
     parts.append(_marked("notes", notes))
     parts += [_marked(f"table {known}", text) for known, text in all_sections.items()]

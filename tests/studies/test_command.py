@@ -38,17 +38,17 @@ def test_a_table(tmp_path: Path) -> None:
     result = RUNNER.invoke(main, [*arguments, "--out", "pages"])
     assert result.exit_code == 0, result.output
     assert "Not at hand, and left out: glass." in result.stdout
-    markdown = (tmp_path / "pages" / "reproduction.md").read_text(encoding="utf-8")
+    markdown = (tmp_path / "pages" / "s1.md").read_text(encoding="utf-8")
     assert "| iris | " in markdown
     assert "PhD thesis, University of East Anglia, 2018" in markdown
-    page = (tmp_path / "pages" / "reproduction.html").read_text(encoding="utf-8")
+    page = (tmp_path / "pages" / "s1.html").read_text(encoding="utf-8")
     assert page.count("<svg") == page.count("</svg>") == 1
     assert (tmp_path / "pages" / "results-curve.sqlite").is_file()
     # Once more, from the store: the pages are the same to the last byte.
     result = RUNNER.invoke(main, [*arguments, "--out", "pages"])
     assert result.exit_code == 0, result.output
-    assert (tmp_path / "pages" / "reproduction.md").read_text(encoding="utf-8") == markdown
-    assert (tmp_path / "pages" / "reproduction.html").read_text(encoding="utf-8") == page
+    assert (tmp_path / "pages" / "s1.md").read_text(encoding="utf-8") == markdown
+    assert (tmp_path / "pages" / "s1.html").read_text(encoding="utf-8") == page
 
 
 def test_without_html_and_with_a_store(tmp_path: Path) -> None:
@@ -57,9 +57,7 @@ def test_without_html_and_with_a_store(tmp_path: Path) -> None:
         ["s1-3.4", "--quick", "--trials", "1", "--no-html", "--store", "kept/r.db"],
     )
     assert result.exit_code == 0, result.output
-    assert sorted(path.name for path in (tmp_path / "reproduction").iterdir()) == [
-        "reproduction.md"
-    ]
+    assert sorted(path.name for path in (tmp_path / "reproduction").iterdir()) == ["s1.md"]
     assert (tmp_path / "kept" / "r-curve.db").is_file()
 
 

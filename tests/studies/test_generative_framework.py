@@ -19,7 +19,7 @@ from studies.generative_framework import (
     mixtures,
     odd_digits,
     published,
-    word_counts,
+    words,
 )
 
 needs_data = pytest.mark.skipif(
@@ -96,8 +96,13 @@ def test_data_have_the_sizes_of_the_source():
     X, y = abalones()
     assert X.shape == (3842, 7)
     assert ((y == "5 to 9").sum(), (y == "10 to 15").sum()) == (2022, 1820)
-    counts, y = word_counts("talk")
-    assert counts.shape == (8144, 600)
+    weights, y = words("talk")
+    assert weights.shape == (8144, 600)
+    # Parts of rows of length one, times 100.
+    lengths = np.sqrt(weights.power(2).sum(axis=1))
+    assert 90 < lengths.max() <= 100 + 1e-9
+    counts, _ = words("talk", "counts")
+    assert (counts.data == np.round(counts.data)).all()
     assert (y == "comp").sum() == 4891
 
 

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from leaven.graph import AnisotropicGaussian, FullGraph
 from studies import TABLES, Run, reproduce
 from studies.harmonic_fields import (
     RandomProtocol,
     VotedPerceptron,
     digits,
     reduce_images,
+    scaled_graph,
 )
 from studies.prepared import KernelVote, row_numbers
 
@@ -24,7 +26,7 @@ needs_data = pytest.mark.skipif(
 
 def test_every_figure_is_registered():
     ids = [known for known in TABLES if known.startswith("S2-")]
-    assert ids == ["S2-1", "S2-figure-3", "S2-figure-4", "S2-figure-5"]
+    assert ids == ["S2-1", "S2-1-entropy", "S2-figure-3", "S2-figure-4", "S2-figure-5"]
     for known in ids:
         table = TABLES[known]
         assert table.quick
@@ -70,6 +72,13 @@ def test_voted_perceptron_by_hand():
 def test_voted_perceptron_with_a_square_kernel_learns_the_exclusive_or():
     X = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]])
     assert_array_equal(VotedPerceptron(2).fit(X, [0, 0, 1, 1]).predict(X), [0, 0, 1, 1])
+
+
+def test_distances_of_scaled_rows_are_those_of_the_anisotropic_weight():
+    X = np.random.default_rng(0).normal(size=(12, 3))
+    scales = np.array([0.7, 2.0, 1.3])
+    expected = FullGraph(weight=AnisotropicGaussian(scales)).build(X).adjacency.toarray()
+    assert_allclose(scaled_graph(X, scales).adjacency.toarray(), expected, rtol=1e-10)
 
 
 def weights() -> np.ndarray:

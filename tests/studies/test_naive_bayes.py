@@ -26,7 +26,7 @@ from leaven.model_selection import AdaptiveKFold, tune
 from studies import SOURCES, TABLES, Run, listing, reproduce, write_pages
 from studies import naive_bayes as tables
 from studies.curves import NaiveBayesCurve, _folds, _Trial
-from studies.data import prepare
+from studies.data import gaussian_twin, prepare
 from studies.estimators import UNLABELED
 from studies.published import published_areas, read_published
 from studies.registry import Outcome, Table, find_tables, register
@@ -59,9 +59,10 @@ def test_published_numbers() -> None:
 
 def test_every_table_of_the_source_is_there() -> None:
     of_source = [table for table in TABLES.values() if table.source == "S1"]
-    assert {table.number for table in of_source} == set(read_published("aulc")["table"])
+    numbers = {table.number for table in of_source}
+    assert numbers == {*read_published("aulc")["table"], "twins"}
     for table in of_source:
-        assert table.methods[0] == "NB"
+        assert table.methods[0].startswith("NB")
         assert set(table.published.index.get_level_values("method")) == set(table.methods)
         assert set(table.published.index.get_level_values("dataset")) == set(table.datasets)
         assert set(table.quick) <= set(table.datasets)
@@ -78,9 +79,9 @@ def test_data_sets_have_the_rows_of_the_source(name: str, rows: int) -> None:
 
 
 @needs_data
-def test_classes_are_in_the_order_of_the_original_file() -> None:
+def test_classes_are_numbered_by_frequency() -> None:
     _, y = prepare("balance-scale")
-    assert sorted(y.unique()) == ["1 L", "2 B", "3 R"]
+    assert sorted(y.unique()) == ["1 R", "2 L", "3 B"]  # 288, 288 and 49 rows; R is in row 2
     X, y = prepare("zoo-twin")
     assert y.value_counts()["1 mammal"] == 41
     assert all(isinstance(dtype, pd.CategoricalDtype) for dtype in X.dtypes)
@@ -159,14 +160,14 @@ def test_a_whole_trial_is_that_of_the_public_estimator(weight: float) -> None:
     agrees_with(SemiSupervisedGaussianNB(**options), method, X, codes)
 
 
-@pytest.mark.parametrize("mean", ["kept", "true"])
+@pytest.mark.parametrize("mean", ["kept", "beta", "true"])
 def test_a_whole_trial_with_recalibration_is_that_of_the_public_estimator(mean: str) -> None:
     # Numbers, since rows of equal rank up to rounding are ties here, and not in the classifier.
     X = np.random.default_rng(6).normal(size=(90, 3))
     codes = (X @ [1.0, 0.5, -0.8] + np.sin(7 * X[:, 0]) > 0.3).astype(int)
     share = codes.mean()
     public = SemiSupervisedGaussianNB(
-        recalibration=RankSigmoid(2.0, "kept" if mean == "kept" else [1 - share, share]),
+        recalibration=RankSigmoid(2.0, [1 - share, share] if mean == "true" else mean),
         prior=ClassPrior(smoothing=1.0),
     )
     agrees_with(public, NaiveBayesCurve(slope=2.0, mean=mean), X, codes)
@@ -182,6 +183,32 @@ def test_cross_validation_chooses_as_tune_does() -> None:
         folds = AdaptiveKFold(shuffle=False)
         expected = tune(estimator, X, labels, "unlabeled_weight", values, cv=folds, stages=1)
         assert trial.best_values(labels[:, None]) == [expected.best_value]
+
+
+def test_cross_validation_in_two_stages_chooses_as_tune_does() -> None:
+    X, codes = discrete(80, 5)
+    values = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+    trial = trial_of(NaiveBayesCurve(chosen="weight", values=values, refined=True), X, codes)
+    estimator = SemiSupervisedCategoricalNB(weighting="convex", prior=ClassPrior(smoothing=1.0))
+    chosen = []
+    for size in (9, 21, 35):
+        labels = np.where(np.arange(len(codes)) < size, codes, UNLABELED)
+        folds = AdaptiveKFold(shuffle=False)
+        expected = tune(estimator, X, labels, "unlabeled_weight", values, cv=folds, stages=2)
+        chosen.append(expected.best_value)
+        assert_allclose(trial.best_values(labels[:, None]), [expected.best_value])
+    assert any(round(10 * value) != 10 * value for value in chosen)  # the second stage counted
+
+
+def test_twins_have_the_means_of_a_class_and_its_variance_as_deviation() -> None:
+    rng = np.random.default_rng(0)
+    classes = np.repeat(["a", "b"], 4000)
+    X = rng.normal(size=(8000, 2)) * [3.0, 0.4] + (classes == "b")[:, None] * [5.0, -2.0]
+    spreads = {"variance": [9.0, 0.16], "deviation": [3.0, 0.4]}
+    for spread, expected in spreads.items():
+        twin = gaussian_twin(X, classes, spread=spread)
+        assert_allclose(twin[4000:].std(axis=0), expected, rtol=0.06)
+        assert_allclose(twin[4000:].mean(axis=0), [5.0, -2.0], atol=0.6)
 
 
 def test_there_are_no_folds_while_no_class_has_two_labels() -> None:
@@ -300,10 +327,10 @@ def test_higher_is_better_turns_the_verdicts_round() -> None:
 
 @pytest.mark.parametrize("as_html", [False, True])
 def test_page_keeps_notes_and_other_tables(as_html: bool) -> None:
-    page = update_page("", {"S1-3.4": "four", "S1-3.3": "three"}, as_html=as_html)
+    page = update_page("", {"S1-3.4": "four", "S1-3.3": "three"}, source="S1", as_html=as_html)
     assert page.index("three") < page.index("four")
     page = page.replace("Nothing has been written", "We have written")
-    page = update_page(page, {"S1-3.4": "new \\1 four"}, as_html=as_html)
+    page = update_page(page, {"S1-3.4": "new \\1 four"}, source="S1", as_html=as_html)
     assert "We have written" in page
     assert "three" in page
     assert "new \\1 four" in page
@@ -330,7 +357,7 @@ def test_reproduce_resumes_and_lists_what_is_missing(
     assert both[both["trial"] < 2].reset_index(drop=True).equals(stored)
     drawn = []
     paths = write_pages([again], tmp_path, draw=lambda frame: drawn.append(frame) or "<svg/>")
-    assert [path.name for path in paths] == ["reproduction.md", "reproduction.html"]
+    assert [path.name for path in paths] == ["s1.md", "s1.html"]
     assert "<figure><svg/></figure>" in paths[1].read_text(encoding="utf-8")
     assert "| iris |" in paths[0].read_text(encoding="utf-8")
     assert set(drawn[0]["dataset"]) == {"iris"}
