@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from leaven.app import annotate
     from leaven.tables import label
+    from leaven.tables import load_model as load
 
-__all__ = ["__version__", "annotate", "label"]
+__all__ = ["__version__", "annotate", "label", "load"]
 
 __version__ = version("leaven")
 
@@ -24,6 +25,10 @@ def __getattr__(name: str) -> Any:
         from leaven.tables import label
 
         return label
+    if name == "load":
+        from leaven.tables import load_model
+
+        return load_model
     if name == "annotate":
         from leaven.app import annotate
 

@@ -21,6 +21,8 @@ from leaven.cli._compare import compare
 from leaven.cli._datasets import datasets
 from leaven.cli._example import example
 from leaven.cli._label import label
+from leaven.cli._predict import predict
+from leaven.cli._show import show
 
 FAILED, BAD_INPUT = 1, 2
 
@@ -88,6 +90,8 @@ def main() -> None:
 
 
 main.add_command(label)
+main.add_command(predict)
+main.add_command(show)
 main.add_command(annotate)
 main.add_command(compare)
 main.add_command(example)

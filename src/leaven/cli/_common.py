@@ -104,13 +104,14 @@ def is_terminal() -> bool:
 def errors_as_one_line() -> Iterator[None]:
     """Turn the errors that a user can fix into the two above."""
     from leaven.exceptions import MissingExtraError
+    from leaven.persistence import ModelFileError
     from leaven.tables import TableError
 
     try:
         yield
     except TableError as error:
         raise BadInput(error.for_command_line()) from error
-    except MissingExtraError as error:
+    except (MissingExtraError, ModelFileError) as error:
         raise BadInput(str(error)) from error
     except KeyboardInterrupt:
         raise Interrupted("interrupted.") from None

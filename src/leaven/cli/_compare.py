@@ -80,8 +80,10 @@ def compare(
     """
     with errors_as_one_line():
         from leaven._files import atomic_output, output_problem
+        from leaven.cli._outputs import refuse_same_file
         from leaven.tables import LabelingOptions, compare_table, read_with_format
 
+        refuse_same_file({"the output": out}, {"the input": file}, force=None)
         problem = None if out is None else output_problem(out)
         if problem is not None:
             raise BadInput(problem)

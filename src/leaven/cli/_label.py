@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import warnings
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,7 +21,7 @@ from leaven.cli._common import (
 )
 
 if TYPE_CHECKING:
-    from leaven.tables import LabelingResult, TableFormat
+    from leaven.tables import LabelingResult
 
 STANDARD_STREAM = "-"
 
@@ -63,6 +62,12 @@ STANDARD_STREAM = "-"
 )
 @click.option("--no-report", is_flag=True, help="Write no such page.")
 @click.option(
+    "--save",
+    type=click.Path(dir_okay=False),
+    metavar="MODEL.leaven",
+    help="Keep the model in a file, to label new rows with 'leaven predict'.",
+)
+@click.option(
     "--prior",
     default="labeled",
     show_default=True,
@@ -100,6 +105,7 @@ def label(
     out: str | None,
     report: str | None,
     no_report: bool,
+    save: str | None,
     prior: str,
     ask: int,
     explain: bool,
@@ -123,6 +129,7 @@ def label(
     with errors_as_one_line():
         from leaven._files import atomic_output
         from leaven.cli._label_summary import print_summary
+        from leaven.cli._outputs import refuse_same_file
         from leaven.tables import (
             LabelingOptions,
             TableOutput,
@@ -136,11 +143,16 @@ def label(
         source = format_of_path(file)
         out = labeled_path(file) if out is None else out
         output = TableOutput.at(out)
-        _refuse_input_as_output(file, out, force)
         if report is None and not no_report:
             report = default_report(out)
-        if report is not None:
-            check_report(report)
+        for extra in (report, save):
+            if extra is not None:
+                check_report(extra)
+        refuse_same_file(
+            {"the output": out, "the report": report, "the model": save},
+            {"the input": file},
+            force=force,
+        )
         # Only one of the two may draw on the terminal.
         progress = not quiet and method == "auto" and is_terminal()
         options = LabelingOptions(
@@ -166,10 +178,12 @@ def label(
                 warnings.simplefilter("always")
                 result = label_table(table, target, options)
             page = None if report is None else _page(result, file, delimiter, encoding)
-            output.like(_like_input(source, found, output.file_format, out)).write(result.table)
+            output.like_input(source, found).write(result.table)
             if report is not None and page is not None:
                 with atomic_output(report) as stream:
                     stream.write(page)
+            if save is not None:
+                result.save(save)
     notes = [str(each.message) for each in caught if issubclass(each.category, UserWarning)]
     if not quiet:
         print_summary(result, file, out, notes, report=report, explain=explain, as_json=as_json)
@@ -232,36 +246,10 @@ def parse_prior(text: str) -> str | dict[str, float] | None:
         ) from None
 
 
-def check_report(report: str) -> None:
-    """Raise if the report cannot be written to this path."""
+def check_report(path: str) -> None:
+    """Raise if a report or a model cannot be written to this path."""
     from leaven._files import output_problem
 
-    problem = output_problem(report)
+    problem = output_problem(path)
     if problem is not None:
         raise BadInput(problem)
-
-
-def _refuse_input_as_output(file: str, out: str, force: bool) -> None:
-    if force or STANDARD_STREAM in (file, out):
-        return
-    # A hard link is the same file under another name.
-    if os.path.realpath(file) == os.path.realpath(out) or (
-        os.path.exists(file) and os.path.exists(out) and os.path.samefile(file, out)
-    ):
-        raise BadInput(f"The output {out} is the input. Pass --force to replace it.")
-
-
-def _like_input(
-    source: TableFormat, found: TableFormat, output: TableFormat, out: str
-) -> TableFormat:
-    """Write as the input was written, as far as the name of the output allows.
-
-    ``source`` is the format by the name of the input, ``found`` that of the file itself.
-    """
-    if (found.kind, output.kind) != ("csv", "csv"):
-        return output
-    if source.delimiter == output.delimiter:
-        output = replace(output, delimiter=found.delimiter)
-    if out == STANDARD_STREAM:
-        return output
-    return replace(output, encoding=found.encoding, newline=found.newline)

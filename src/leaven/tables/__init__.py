@@ -7,6 +7,7 @@ from leaven.tables._errors import TableError
 from leaven.tables._format import TableFormat, format_of_path, labeled_path
 from leaven.tables._kinds import ColumnKind
 from leaven.tables._label import label, label_table
+from leaven.tables._model import TableModel, describe_model, load_model
 from leaven.tables._options import LabelingOptions
 from leaven.tables._prepare import TablePreparer
 from leaven.tables._read import read_table, read_with_format
@@ -23,15 +24,18 @@ __all__ = [
     "TableComparison",
     "TableError",
     "TableFormat",
+    "TableModel",
     "TableOutput",
     "TablePreparer",
     "accuracy_text",
     "compare_table",
+    "describe_model",
     "encode_target",
     "format_of_path",
     "label",
     "label_table",
     "labeled_path",
+    "load_model",
     "read_table",
     "read_with_format",
     "write_table",

@@ -20,6 +20,7 @@ from leaven.tables._curve import MAX_ROWS, curve_so_far
 from leaven.tables._errors import TableError
 from leaven.tables._kinds import check_text_columns, suggest
 from leaven.tables._map import map_points
+from leaven.tables._model import GIVEN, INFERRED, without_own_columns
 from leaven.tables._options import LabelingOptions, make_options
 from leaven.tables._prepare import TablePreparer
 from leaven.tables._read import refuse_duplicates
@@ -29,8 +30,7 @@ from leaven.tables._scales import apply_scales, column_weights_of
 from leaven.tables._select import PreparedRows, TableSelection, select_for_table, table_problem
 from leaven.tables._target import Target, encode_target
 
-GIVEN, INFERRED = "given", "inferred"
-SUFFIXES = ("predicted", "confidence", "source", "review")
+NEW_COLUMNS = ("predicted", "confidence", "source", "review")
 """What is added to the name of the target for the new columns."""
 
 _CONFIDENCE_DIGITS = 6
@@ -105,6 +105,8 @@ def label_table(
     """
     started = time.perf_counter()
     options = make_options(options, changes, needed_by="label_table")
+    if isinstance(table, pd.DataFrame):
+        table = without_own_columns(table, str(target))
     prepared = prepare_table(table, target, options)
     for doubt in prepared.labels.doubts:
         warnings.warn(doubt, LeavenWarning, stacklevel=2)
@@ -207,11 +209,11 @@ def _check_columns(
     columns = list(table.columns)
     if target not in columns:
         raise TableError(f"There is no target column {target!r}.{suggest(target, columns)}")
-    for suffix in SUFFIXES:
+    for suffix in NEW_COLUMNS:
         if f"{target}_{suffix}" in columns:
             raise TableError(
-                f"The table already has a column {f'{target}_{suffix}'!r}. Is it the output of "
-                "an earlier run? Rename or remove that column."
+                f"The table already has a column {f'{target}_{suffix}'!r}, and it is not the "
+                "output of an earlier run. Rename or remove that column."
             )
     if target in texts:
         raise TableError(f"{target!r} cannot be both the target and a text to learn from.")
@@ -326,7 +328,7 @@ def _labeled_table(
     confidence = np.round(confidence, _CONFIDENCE_DIGITS)
     source = np.where(labels.given, GIVEN, INFERRED)
     labeled = table.copy(deep=False)
-    predicted, sure, origin, doubtful = (f"{target}_{suffix}" for suffix in SUFFIXES)
+    predicted, sure, origin, doubtful = (f"{target}_{suffix}" for suffix in NEW_COLUMNS)
     labeled[predicted] = labels.filled(codes)
     labeled[sure] = confidence
     labeled[origin] = pd.Series(source, index=table.index, dtype="str")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leaven.model_selection import SafeReport
+from leaven.tables._model import TableModel
 from leaven.tables._options import LabelingOptions
 from leaven.tables._prepare import TablePreparer
 from leaven.tables._select import TableSelection
@@ -126,3 +128,53 @@ class LabelingResult:
     curve: pd.DataFrame | None = None
     points: pd.DataFrame | None = None
     ask: NDArray[np.intp] | None = None
+
+    def model(self) -> TableModel:
+        """Return what was learned, for rows that were not in the table.
+
+        Returns
+        -------
+        TableModel
+        """
+        classes = self.probabilities.columns.to_numpy()
+        counts = self.probabilities.to_numpy().sum(axis=0)
+        summary = self.summary
+        return TableModel(
+            target=summary.target,
+            classes=classes,
+            columns=tuple(str(name) for name in self.preparer.feature_names_in_),
+            preparer=self.preparer,
+            estimator=self.estimator,
+            about={
+                "target": summary.target,
+                "n_rows": summary.n_rows,
+                "n_labeled": summary.n_given,
+                "classes": [str(name) for name in classes],
+                "class_counts": [round(float(count), 3) for count in counts],
+                "labels_per_class": [each.given for each in summary.classes],
+                "method": summary.method,
+                "candidates": list(self.chosen.selection.decision.weights),
+                "estimated_accuracy": self._estimated_accuracy(),
+                "columns": dict(summary.columns),
+                "dropped": dict(summary.dropped),
+            },
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Keep the model in a file, for :func:`leaven.load` and ``leaven predict``.
+
+        Parameters
+        ----------
+        path : str or path
+            A file of this name is replaced, at once or not at all.
+        """
+        self.model().save(path)
+
+    def _estimated_accuracy(self) -> list[float] | None:
+        """Low end, estimate and high end, from held-out labels; None if there were none."""
+        if self.selection is None or not self.selection.n_tested:
+            return None
+        table = self.selection.candidates
+        row = table[table["name"] == self.selection.choice]
+        found = row[["low", "score", "high"]].to_numpy(dtype=float)
+        return [round(float(value), 4) for value in found[0]] if len(found) else None

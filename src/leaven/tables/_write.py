@@ -89,6 +89,20 @@ class TableOutput:
         """The same place with another format, unless that is None."""
         return self if file_format is None else replace(self, file_format=file_format)
 
+    def like_input(self, source: TableFormat, found: TableFormat) -> TableOutput:
+        """Write as the input was written, as far as the name of the output allows.
+
+        ``source`` is the format by the name of the input, ``found`` that of the file itself.
+        """
+        output = self.file_format
+        if (found.kind, output.kind) != ("csv", "csv"):
+            return self
+        if source.delimiter == output.delimiter:
+            output = replace(output, delimiter=found.delimiter)
+        if str(self.path) != STANDARD_STREAM:
+            output = replace(output, encoding=found.encoding, newline=found.newline)
+        return self.like(output)
+
     def write(self, table: pd.DataFrame) -> None:
         """Write all of the table, or nothing."""
         if str(self.path) == STANDARD_STREAM:

@@ -1,0 +1,70 @@
+"""``leaven predict``: label new rows with a saved model."""
+
+from __future__ import annotations
+
+import warnings
+
+import click
+
+from leaven.cli._common import console, errors_as_one_line, parse_delimiter
+
+
+@click.command()
+@click.argument("model", type=click.Path())
+@click.argument("file", type=click.Path(allow_dash=True))
+@click.option(
+    "--out",
+    type=click.Path(allow_dash=True),
+    help="Where to write; '-' is CSV on standard output. [default: FILE with .labeled before "
+    "its suffix]",
+)
+@click.option("--probabilities", is_flag=True, help="Also write a column for each class.")
+@click.option("--delimiter", metavar="CHARACTER", help="Field delimiter, if not the suffix's.")
+@click.option("--encoding", default="utf-8", show_default=True, help="Of a text file.")
+@click.option("--force", is_flag=True, help="Allow the output to replace the input.")
+@click.option("--quiet", is_flag=True, help="Print no summary.")
+def predict(
+    model: str,
+    file: str,
+    out: str | None,
+    probabilities: bool,
+    delimiter: str | None,
+    encoding: str,
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Label every row of FILE with MODEL, a file of 'leaven label --save'.
+
+    All rows are written in order with the columns COLUMN_predicted, COLUMN_confidence and
+    COLUMN_source. Labels that FILE has in the target column stay. Columns that MODEL learned
+    from may be missing from FILE, and there may be others; a line says so.
+    """
+    with errors_as_one_line():
+        from leaven.cli._outputs import refuse_same_file
+        from leaven.tables import (
+            TableOutput,
+            format_of_path,
+            labeled_path,
+            load_model,
+            read_with_format,
+        )
+
+        source = format_of_path(file)
+        out = labeled_path(file) if out is None else out
+        output = TableOutput.at(out)
+        refuse_same_file({"the output": out}, {"the input": file, "the model": model}, force=force)
+        learned = load_model(model)
+        table, found = read_with_format(
+            file, delimiter=parse_delimiter(delimiter), encoding=encoding, file_format=source
+        )
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            labeled = learned.label(table, probabilities=probabilities)
+        output.like_input(source, found).write(labeled)
+    if quiet:
+        return
+    screen = console(err=True)
+    for note in dict.fromkeys(str(each.message) for each in caught):
+        screen.print(f"Note: {note}")
+    n_inferred = int((labeled[f"{learned.target}_source"] == "inferred").sum())
+    screen.print(f"Labeled {n_inferred:,} of {len(labeled):,} rows by {model}; wrote {out}.")

@@ -1,0 +1,325 @@
+"""The model of a labeled table: kept in a file, and used on rows that were not there."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from leaven._labels import labeled_mask
+from leaven.exceptions import LeavenWarning
+from leaven.persistence import FileHeader, load_object, read_header, save_object
+from leaven.tables._errors import TableError
+from leaven.tables._prepare import TablePreparer
+from leaven.tables._read import refuse_duplicates
+
+KIND = "table model"
+"""What the header of a file says of it."""
+
+GIVEN, INFERRED = "given", "inferred"
+SUFFIXES = ("predicted", "confidence", "source", "review", "set", "suspect", "ask")
+"""What is added to the name of the target for columns of leaven's own."""
+
+_CHUNK = 50_000
+"""Rows that are prepared and labeled at a time: memory stays flat however long the table is."""
+
+_MOST_NAMED = 5
+"""Columns that a warning names before it says how many more there are."""
+
+
+def without_own_columns(table: pd.DataFrame, target: str) -> pd.DataFrame:
+    """Drop the columns that an earlier run added, so that its output can be the next input.
+
+    A column ``TARGET_source`` is ours only where it holds nothing but our two words; without
+    one, a column that happens to be called ``TARGET_review`` is the user's.
+
+    Parameters
+    ----------
+    table : DataFrame
+    target : str
+
+    Returns
+    -------
+    DataFrame
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from leaven.tables._model import without_own_columns
+    >>> once = pd.DataFrame({"a": [1], "t": ["x"], "t_source": ["given"], "t_review": [False]})
+    >>> without_own_columns(once, "t").columns.tolist()
+    ['a', 't']
+    """
+    source = f"{target}_source"
+    if source not in table.columns or not table[source].isin([GIVEN, INFERRED]).all():
+        return table
+    own = [f"{target}_{suffix}" for suffix in SUFFIXES]
+    own += [name for name in map(str, table.columns) if name.startswith(f"{target}_p_")]
+    return table.drop(columns=[name for name in own if name in table.columns])
+
+
+@dataclass(frozen=True, eq=False)
+class TableModel:
+    """What was learned from a table, ready for new rows.
+
+    Made by :meth:`LabelingResult.model <leaven.tables.LabelingResult.model>` and read from a file
+    by :func:`leaven.load`.
+
+    Parameters
+    ----------
+    target : str
+    classes : ndarray of shape (n_classes,)
+        As they stand in the target column.
+    columns : tuple of str
+        The columns that the table had, without the target.
+    preparer : TablePreparer
+        Turns a table into features.
+    estimator : classifier
+        Gives class probabilities of these.
+    about : dict
+        Rows, labels, method, estimated accuracy and the kinds of the columns: what
+        ``leaven show`` prints.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from leaven.tables import label_table
+    >>> fruit = pd.DataFrame({
+    ...     "weight": [4.1, 4.3, 3.9, 4.0, 90.0, 95.0, 92.5, 88.0],
+    ...     "kind": ["cherry", None, None, None, "apple", None, None, None],
+    ... })
+    >>> model = label_table(fruit, "kind").model()
+    >>> model.predict(pd.DataFrame({"weight": [5.0, 80.0]})).tolist()
+    ['cherry', 'apple']
+    """
+
+    target: str
+    classes: NDArray[Any]
+    columns: tuple[str, ...]
+    preparer: TablePreparer
+    estimator: Any
+    about: dict[str, Any] = field(default_factory=dict)
+
+    def predict_proba(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Class probabilities of the rows of a table.
+
+        Parameters
+        ----------
+        table : DataFrame
+            Columns that the model knows may be missing, and there may be others; a warning
+            names both. Categories that were not there count as unknown.
+
+        Returns
+        -------
+        probabilities : DataFrame
+            With the index of the table and a column for each class.
+        """
+        features = self._features(table)
+        empty = np.zeros(len(table), dtype=bool)
+        found = np.empty((len(table), len(self.classes)))
+        for rows in _chunks(len(table)):
+            part = features.iloc[rows]
+            empty[rows] = _is_empty(part[self._used])
+            found[rows] = self.estimator.predict_proba(self.preparer.transform(part))
+        if empty.any():
+            found[empty] = self._proportions
+            warnings.warn(
+                f"{int(empty.sum()):,} rows have no cell that the model knows, and got the class "
+                "proportions of the rows it learned from.",
+                LeavenWarning,
+                stacklevel=2,
+            )
+        return pd.DataFrame(found, index=table.index, columns=list(self.classes))
+
+    def predict(self, table: pd.DataFrame) -> pd.Series:
+        """Most probable class of each row.
+
+        Parameters
+        ----------
+        table : DataFrame
+
+        Returns
+        -------
+        labels : Series
+            With the index of the table and the name of the target.
+        """
+        found = self.predict_proba(table).to_numpy()
+        return pd.Series(self.classes[found.argmax(axis=1)], index=table.index, name=self.target)
+
+    def label(self, table: pd.DataFrame, *, probabilities: bool = False) -> pd.DataFrame:
+        """Add predicted classes to a table.
+
+        Parameters
+        ----------
+        table : DataFrame
+            Where it has the target column, the labels in it stay.
+        probabilities : bool, default=False
+            Whether to add ``TARGET_p_CLASS`` for each class.
+
+        Returns
+        -------
+        labeled : DataFrame
+            With ``TARGET_predicted``, ``TARGET_confidence`` and ``TARGET_source``.
+        """
+        table = without_own_columns(table, self.target)
+        found = self.predict_proba(table).to_numpy()
+        codes = found.argmax(axis=1)
+        predicted = pd.Series(self.classes[codes], index=table.index)
+        confidence = np.round(found.max(axis=1), 6)
+        given = np.zeros(len(table), dtype=bool)
+        if self.target in table.columns:
+            cells = table[self.target]
+            given = np.asarray(cells.notna() & (cells.astype(str).str.strip() != ""))
+            if pd.api.types.is_integer_dtype(cells.dtype):
+                given &= labeled_mask(cells.to_numpy())
+            predicted = predicted.astype(object).where(~given, cells)
+            confidence[given] = 1.0
+        labeled = table.copy(deep=False)
+        labeled[f"{self.target}_predicted"] = predicted.infer_objects()
+        labeled[f"{self.target}_confidence"] = confidence
+        labeled[f"{self.target}_source"] = np.where(given, GIVEN, INFERRED)
+        if probabilities:
+            for name, column in zip(self.classes, found.T, strict=True):
+                labeled[f"{self.target}_p_{name}"] = np.round(column, 6)
+        return labeled
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a file that :func:`leaven.load` reads without running code of it.
+
+        Parameters
+        ----------
+        path : str or path
+            A file of this name is replaced, at once or not at all.
+        """
+        save_object(path, self, kind=KIND, about=self.about)
+
+    @property
+    def _used(self) -> list[str]:
+        return [kind.name for kind in self.preparer.kinds_ if not kind.reason]
+
+    @property
+    def _proportions(self) -> NDArray[np.float64]:
+        counts = np.asarray(self.about["class_counts"], dtype=np.float64)
+        return np.asarray(counts / counts.sum())
+
+    def _features(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Bring the columns of a table into those of the fit; say what differs."""
+        if not isinstance(table, pd.DataFrame):
+            raise TypeError(f"table must be a pandas DataFrame, got {type(table).__name__}.")
+        if not len(table):
+            raise TableError("The table has no rows: nothing to label.")
+        names = [str(name) for name in table.columns]
+        refuse_duplicates(names, "The table")
+        features = table.set_axis(names, axis=1)
+        missing = [name for name in self._used if name not in names]
+        if len(missing) == len(self._used):
+            raise TableError(
+                f"The table has none of the columns that the model learned from: "
+                f"{_listed(missing)}. Is it another table?"
+            )
+        if missing:
+            warnings.warn(
+                f"The table has no column {_listed(missing)}, which the model learned from: the "
+                "cells count as missing.",
+                LeavenWarning,
+                stacklevel=3,
+            )
+        more = [name for name in names if name not in (*self.columns, self.target)]
+        if more:
+            warnings.warn(
+                f"The model does not know the column {_listed(more)}: not used.",
+                LeavenWarning,
+                stacklevel=3,
+            )
+        return features.reindex(columns=list(self.columns))
+
+
+def load_model(path: str | Path) -> TableModel:
+    """Read the model of a table from a file. No code in the file is executed.
+
+    Parameters
+    ----------
+    path : str or path
+        Written by ``leaven label --save`` or :meth:`TableModel.save`.
+
+    Returns
+    -------
+    TableModel
+
+    Raises
+    ------
+    leaven.persistence.ModelFileError
+        If it is no such file, is damaged, or of a version that cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import leaven
+    >>> from leaven.datasets import load_example
+    >>> from leaven.tables import label_table
+    >>> orchard = load_example("orchard")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "orchard.leaven"
+    ...     label_table(orchard, "variety", method="naive-bayes").model().save(path)
+    ...     labels = leaven.load(path).predict(orchard.head(3))
+    >>> labels.name, len(labels)
+    ('variety', 3)
+    """
+    model: TableModel = load_object(path, kind=KIND)
+    return model
+
+
+def describe_model(path: str | Path) -> FileHeader:
+    """Read what a file says of the model in it, without loading the model.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    FileHeader
+        ``about`` holds rows, labels, classes, method, estimated accuracy and columns.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from leaven.datasets import load_example
+    >>> from leaven.tables import describe_model, label_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "orchard.leaven"
+    ...     label_table(load_example("orchard"), "variety", method="naive-bayes").save(path)
+    ...     about = describe_model(path).about
+    >>> about["n_labeled"], about["method"]
+    (15, 'naive-bayes')
+    """
+    header = read_header(path)
+    if header.kind != KIND:
+        raise TableError(f"{path} holds a {header.kind}, not the model of a table.")
+    return header
+
+
+def _chunks(n: int) -> Iterator[slice]:
+    for start in range(0, n, _CHUNK):
+        yield slice(start, min(start + _CHUNK, n))
+
+
+def _is_empty(part: pd.DataFrame) -> NDArray[np.bool_]:
+    missing = part.isna()
+    for name in part.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in part.dtypes]]:
+        missing[name] |= part[name].astype(str).str.strip() == ""
+    return np.asarray(missing.all(axis=1))
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:_MOST_NAMED])
+    more = len(names) - _MOST_NAMED
+    return shown + (f" and {more:,} more" if more > 0 else "")

@@ -1,0 +1,107 @@
+"""``leaven label --save``, ``leaven predict`` and ``leaven show``, as typed."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from leaven.cli import main
+from leaven.datasets import load_example
+
+
+def run(*args):
+    return CliRunner().invoke(main, [str(arg) for arg in args])
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    load_example("orchard").to_csv(folder / "orchard.csv", index=False)
+    options = ["--target", "variety", "--method", "harmonic", "--no-report", "--quiet"]
+    done = run("label", folder / "orchard.csv", *options, "--save", folder / "orchard.leaven")
+    assert done.exit_code == 0, done.output
+    return folder
+
+
+def test_new_rows_are_labeled(saved, tmp_path):
+    new = load_example("orchard").tail(30).drop(columns="variety")
+    new.to_csv(tmp_path / "new.csv", index=False)
+    done = run("predict", saved / "orchard.leaven", tmp_path / "new.csv", "--probabilities")
+    assert done.exit_code == 0, done.output
+    assert "Labeled 30 of 30 rows" in done.stderr
+    labeled = pd.read_csv(tmp_path / "new.labeled.csv")
+    assert labeled["id"].tolist() == new["id"].tolist()
+    columns = ["variety_predicted", "variety_confidence", "variety_source", "variety_p_Amberley"]
+    assert set(columns) <= set(labeled.columns)
+
+
+def test_predictions_are_those_of_the_run_that_saved_the_model(saved):
+    labeled = pd.read_csv(saved / "orchard.labeled.csv")
+    done = run("predict", saved / "orchard.leaven", saved / "orchard.csv", "--out", saved / "o.csv")
+    assert done.exit_code == 0, done.output
+    again = pd.read_csv(saved / "o.csv")
+    assert (again["variety_predicted"] == labeled["variety_predicted"]).mean() > 0.95
+
+
+def test_show(saved):
+    done = run("show", saved / "orchard.leaven")
+    assert done.exit_code == 0
+    for word in ("variety", "500 rows", "harmonic", "Amberley (5)", "diameter_mm (number)"):
+        assert word in done.stdout
+    found = json.loads(run("show", saved / "orchard.leaven", "--json").stdout)
+    assert found["about"]["n_labeled"] == 15
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"plain", "not a model file"), (b"", "not a model file"), (None, "cannot be opened")],
+)
+def test_files_that_are_no_models(content, message, saved, tmp_path):
+    path = tmp_path / "no.leaven"
+    if content is not None:
+        path.write_bytes(content)
+    for command in (
+        ["show", path],
+        ["predict", path, saved / "orchard.csv", "--out", tmp_path / "x.csv"],
+    ):
+        done = run(*command)
+        assert done.exit_code == 2
+        assert message in done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "x.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--report", "in.csv"], "The report in.csv is the input"),
+        (["--out", "in.csv"], "The output in.csv is the input"),
+        (["--out", "link.csv"], "The output link.csv is the input"),
+        (["--save", "in.csv"], "The model in.csv is the input"),
+        (["--out", "o.csv", "--report", "o.csv"], "output and the report are the same file"),
+        (["--out", "o.csv", "--save", "./o.csv"], "output and the model are the same file"),
+    ],
+)
+def test_no_output_is_the_input_or_another_output(options, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    load_example("orchard").to_csv("in.csv", index=False)
+    os.link("in.csv", "link.csv")
+    before = (tmp_path / "in.csv").read_bytes()
+    done = run("label", "in.csv", "--target", "variety", "--method", "naive-bayes", *options)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert (tmp_path / "in.csv").read_bytes() == before
+    assert not (tmp_path / "o.csv").exists()
+
+
+def test_compare_does_not_replace_its_input(tmp_path):
+    load_example("orchard").to_csv(tmp_path / "in.csv", index=False)
+    before = (tmp_path / "in.csv").read_bytes()
+    done = run("compare", tmp_path / "in.csv", "--target", "variety", "--out", tmp_path / "in.csv")
+    assert done.exit_code == 2
+    assert "is the input. Name another file." in done.stderr
+    assert (tmp_path / "in.csv").read_bytes() == before

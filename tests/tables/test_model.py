@@ -1,0 +1,168 @@
+"""Models of tables: kept in a file, and used on rows that were not there."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from pandas.testing import assert_frame_equal
+
+import leaven
+from leaven.datasets import load_example
+from leaven.exceptions import LeavenWarning
+from leaven.persistence import ModelFileError, save_object
+from leaven.tables import (
+    TableError,
+    TableModel,
+    describe_model,
+    label_table,
+    load_model,
+)
+from leaven.tables._model import without_own_columns
+
+
+def table(n=60, seed=0):
+    rng = np.random.RandomState(seed)
+    truth = rng.randint(0, 2, n)
+    return pd.DataFrame(
+        {
+            "size": rng.normal(size=n) + 4 * truth,
+            "color": np.where(rng.uniform(size=n) < 0.9, np.array(["red", "blue"])[truth], "gray"),
+            "seen": pd.to_datetime("2024-01-01") + pd.to_timedelta(rng.randint(0, 90, n), "D"),
+            "kind": np.where(np.arange(n) < 12, np.array(["ox", "yak"])[truth], None),
+        }
+    ), np.array(["ox", "yak"])[truth]
+
+
+@pytest.fixture(scope="module")
+def learned():
+    rows, _ = table()
+    return label_table(rows, "kind", details=False)
+
+
+@pytest.mark.parametrize("example", ["orchard", "support_tickets"])
+def test_saved_model_says_what_the_result_would(example, tmp_path):
+    rows = load_example(example).head(300)
+    target = {"orchard": "variety", "support_tickets": "topic"}[example]
+    result = label_table(rows, target, details=False)
+    result.save(tmp_path / "m.leaven")
+    model = leaven.load(tmp_path / "m.leaven")
+    new = load_example(example).tail(50).drop(columns=target)
+    expected = result.estimator.predict_proba(result.preparer.transform(new))
+    assert_array_equal(model.predict_proba(new).to_numpy(), expected)
+    assert model.predict(new).tolist() == [model.classes[code] for code in expected.argmax(axis=1)]
+
+
+def test_new_rows_are_classified(learned, tmp_path):
+    new, truth = table(40, seed=1)
+    labels = learned.model().predict(new.drop(columns="kind"))
+    assert np.mean(labels == truth) > 0.85
+    assert labels.name == "kind"
+
+
+def test_columns_missing_added_and_in_another_order(learned):
+    model = learned.model()
+    new = table(20, seed=2)[0].drop(columns="kind")
+    expected = model.predict_proba(new)
+    assert_frame_equal(model.predict_proba(new[["seen", "color", "size"]]), expected)
+    with pytest.warns(LeavenWarning, match=r"does not know the column 'extra': not used"):
+        assert_frame_equal(model.predict_proba(new.assign(extra=1)), expected)
+    with pytest.warns(LeavenWarning, match=r"no column 'color', which the model learned from"):
+        fewer = model.predict_proba(new.drop(columns="color"))
+    assert_allclose(fewer.sum(axis=1), 1)
+    with pytest.raises(TableError, match="none of the columns"):
+        model.predict(pd.DataFrame({"other": [1.0]}))
+    with pytest.raises(TableError, match="no rows"):
+        model.predict(new.head(0))
+    with pytest.raises(TypeError, match="must be a pandas DataFrame, got ndarray"):
+        model.predict(new.to_numpy())
+
+
+def test_new_categories_and_other_dtypes(learned):
+    model = learned.model()
+    new = table(20, seed=3)[0].drop(columns="kind")
+    expected = model.predict_proba(new)
+    as_text = new.astype({"size": str, "seen": str})
+    assert_allclose(model.predict_proba(as_text), expected, atol=1e-5)
+    odd = new.assign(color="never seen")
+    assert_allclose(model.predict_proba(odd).sum(axis=1), 1)
+    assert_frame_equal(
+        model.predict_proba(new.assign(color=new["color"].astype("category"))), expected
+    )
+
+
+def test_rows_without_any_cell_get_the_class_proportions(learned):
+    new = table(5, seed=4)[0].drop(columns="kind")
+    new.loc[2, :] = None
+    with pytest.warns(LeavenWarning, match="1 rows have no cell that the model knows"):
+        found = learned.model().predict_proba(new)
+    counts = learned.probabilities.sum()
+    assert_allclose(found.iloc[2], counts / counts.sum(), atol=1e-3)
+
+
+def test_labels_that_are_there_stay(learned):
+    new = table(20, seed=5)[0]
+    new.loc[0, "kind"] = "ox" if learned.model().predict(new)[0] == "yak" else "yak"
+    labeled = learned.model().label(new, probabilities=True)
+    assert labeled["kind_predicted"][0] == new["kind"][0]
+    assert (labeled["kind_source"] == "given").sum() == new["kind"].notna().sum()
+    assert_allclose(labeled[["kind_p_ox", "kind_p_yak"]].sum(axis=1), 1, atol=1e-5)
+    assert learned.model().label(labeled).columns.tolist()[-1] == "kind_source"
+
+
+def test_output_of_a_run_is_input_of_the_next(learned):
+    filled = learned.table.copy()
+    filled.loc[30, "kind"] = "yak"
+    again = label_table(filled, "kind", details=False, method="naive-bayes")
+    assert again.summary.n_given == learned.summary.n_given + 1
+    assert list(again.table.columns) == list(learned.table.columns)
+
+
+def test_columns_of_the_user_with_our_names_are_not_touched():
+    rows = pd.DataFrame({"a": [1, 2], "t": ["x", "y"], "t_review": ["ok", "bad"]})
+    assert without_own_columns(rows, "t") is rows
+    ours = rows.assign(t_source=["given", "inferred"])
+    assert without_own_columns(ours, "t").columns.tolist() == ["a", "t"]
+    theirs = rows.assign(t_source=["web", "given"])
+    assert without_own_columns(theirs, "t") is theirs
+
+
+def test_integer_and_boolean_classes_come_back(tmp_path):
+    rows, truth = table()
+    for classes in (np.array([3, 7]), np.array([False, True])):
+        values = pd.array(classes[(truth == "yak").astype(int)], dtype=object)
+        rows["kind"] = np.where(np.arange(len(rows)) < 12, values, None)
+        result = label_table(rows, "kind", details=False, method="naive-bayes")
+        result.save(tmp_path / "m.leaven")
+        found = load_model(tmp_path / "m.leaven").predict(rows.drop(columns="kind"))
+        assert set(found.tolist()) <= set(classes.tolist())
+
+
+def test_description_without_loading(learned, tmp_path):
+    learned.save(tmp_path / "m.leaven")
+    about = describe_model(tmp_path / "m.leaven").about
+    assert about["n_rows"] == 60
+    assert about["n_labeled"] == 12
+    assert about["columns"] == learned.summary.columns
+    low, middle, high = about["estimated_accuracy"]
+    assert low <= middle <= high
+    save_object(tmp_path / "other.leaven", [1], kind="note")
+    with pytest.raises(TableError, match="holds a note, not the model of a table"):
+        describe_model(tmp_path / "other.leaven")
+    with pytest.raises(ModelFileError, match="holds a note"):
+        load_model(tmp_path / "other.leaven")
+
+
+def test_no_warning_where_nothing_differs(learned):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learned.model().predict(table(5, seed=6)[0])
+
+
+def test_model_is_a_value(learned):
+    assert isinstance(learned.model(), TableModel)
+    with pytest.raises(AttributeError):
+        learned.model().target = "other"
