@@ -1,0 +1,348 @@
+"""Throw odd input at leaven and see that it answers rightly, or refuses in one line.
+
+``python -m tools.fuzz --seconds 300`` shares the time among the suites; ``python -m tools.fuzz
+tables --count 20000 --seed 7`` runs one of them. Every failure is printed with the seed of its
+case, and ``python -m tools.fuzz SUITE --seed N --count 1`` repeats it.
+
+- ``tables``: files of odd cells, names, dtypes, encodings and bytes through ``leaven label``.
+  Every cell comes back as it was, or there is one line on standard error, exit code 2 and no file.
+- ``estimators``: every public classifier on odd dtypes, scales from 1e-300 to 1e300, degenerate
+  rows and all kinds of labels. Probabilities are finite and sum to one and new names for the
+  classes change nothing, or a message in words says why not.
+- ``files``: model files with flipped bits or cut short are noticed.
+- ``signals``: a run that is interrupted, terminated or killed leaves all of an output or nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import csv
+import io
+import json
+import logging
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+Failure = str | None
+
+CELLS: dict[str, Callable[[random.Random], str]] = {
+    "number": lambda rng: f"{rng.gauss(0, 1):.4g}",
+    "integer": lambda rng: str(rng.randint(-50, 50)),
+    "huge": lambda rng: rng.choice(["1e308", "-1e308", "1e-300", "9" * 25, "inf", "-inf", "0"]),
+    "date": lambda rng: rng.choice(
+        ["2024-02-29", "9999-12-31", "0001-01-01", "1-APR-1987", "2024-13-01", "1677-09-20"]
+    ),
+    "category": lambda rng: rng.choice(["red", "blue", "green", "", "NA", "null"]),
+    "text": lambda rng: " ".join(
+        rng.choice(["late", "parcel", "refund", "thanks", "ä", "日本", "😀"]) for _ in range(9)
+    ),
+    "odd": lambda rng: rng.choice(
+        ["=1+1", '"', "a,b", "a\nb", "\t", " x ", "'", "\\", "nan", "True", "0x1f", "1,5", "\u200b"]
+    ),
+    "empty": lambda rng: "",
+    "constant": lambda rng: "same",
+}
+NAMES = [
+    "a",
+    "b c",
+    "",
+    " ",
+    "x__y",
+    "__",
+    "ünï",
+    "1",
+    "a.b",
+    "class",
+    "index",
+    "target_",
+    "=1",
+    "a",
+]
+METHODS = ["logistic-regression", "naive-bayes", "harmonic"]
+ENCODINGS = ["utf-8", "utf-8", "utf-8", "utf-8-sig", "utf-16", "latin-1"]
+# Words of libraries below leaven. A user can do nothing with them.
+INTERNAL = ["singular", "reshape", "broadcast", "dtype mismatch", "unpack", "NoneType", "index out"]
+
+
+def random_table(rng: random.Random) -> list[dict[str, str]] | None:
+    """Make rows of odd cells with a target of two to four classes and some blanks."""
+    n_rows, n_columns = rng.randint(1, 30), rng.randint(0, 5)
+    names = rng.sample(NAMES, n_columns)
+    kinds = [rng.choice(list(CELLS)) for _ in names]
+    classes = rng.sample(["yes", "no", "1", "2", "ä b", "-1", "True", "x|y"], rng.randint(1, 4))
+    rows = []
+    for _ in range(n_rows):
+        row = {name: CELLS[kind](rng) for name, kind in zip(names, kinds, strict=True)}
+        row["target"] = rng.choice([*classes, "", ""])
+        rows.append(row)
+    return rows
+
+
+def as_bytes(rows: list[dict[str, str]], suffix: str, encoding: str) -> bytes:
+    """Write the rows as a file of that kind."""
+    if suffix == ".jsonl":
+        return "\n".join(json.dumps(row) for row in rows).encode(encoding, "replace")
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, delimiter="\t" if suffix == ".tsv" else ",")
+    writer.writerow(rows[0])
+    writer.writerows(row.values() for row in rows)
+    return text.getvalue().encode(encoding, "replace")
+
+
+def cells_of(content: bytes, suffix: str, encoding: str) -> list[list[str]]:
+    """Read the cells of a CSV or TSV file as they stand there."""
+    text = io.StringIO(content.decode(encoding), newline="")
+    return list(csv.reader(text, delimiter="\t" if suffix == ".tsv" else ","))
+
+
+def command(*args: str) -> tuple[int, str]:
+    """Run the command in this process; give its exit code and standard error."""
+    from leaven.cli import main
+
+    stderr = io.StringIO()
+    with contextlib.redirect_stderr(stderr), contextlib.redirect_stdout(io.StringIO()):
+        try:
+            main(list(args))
+            code = 0
+        except SystemExit as stop:
+            code = stop.code if isinstance(stop.code, int) else 1
+    return code, stderr.getvalue()
+
+
+def tables(rng: random.Random, folder: Path) -> Failure:
+    """Label a table of odd cells."""
+    rows = random_table(rng)
+    suffix, encoding = rng.choice([".csv", ".csv", ".tsv", ".jsonl"]), rng.choice(ENCODINGS)
+    content = as_bytes(rows or [], suffix, encoding)
+    if rng.random() < 0.15:  # damage
+        damaged = bytearray(content)
+        for _ in range(rng.randint(1, 8)):
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+        content = bytes(damaged[: rng.randint(1, len(damaged))])
+    file, out = folder / f"in{suffix}", folder / f"out{suffix}"
+    file.write_bytes(content)
+    out.unlink(missing_ok=True)
+    named = [] if encoding.startswith("utf") else ["--encoding", encoding]
+    method = rng.choice(METHODS)
+    options = [
+        "--target",
+        "target",
+        "--out",
+        str(out),
+        "--method",
+        method,
+        "--no-report",
+        "--quiet",
+    ]
+    code, message = command("label", str(file), *options, *named)
+    lines = message.strip().splitlines()
+    if code == 2:
+        if len(lines) != 1 or not lines[0].startswith("leaven: error:"):
+            return f"exit code 2 with {message!r}"
+        return f"refused, but {out} exists" if out.exists() else None
+    if code != 0:
+        return f"exit code {code}: {message!r}"
+    if suffix == ".jsonl":
+        return None
+    with contextlib.suppress(UnicodeError):
+        before = cells_of(content, suffix, encoding)
+        written = "utf-8-sig" if encoding == "utf-8-sig" else encoding
+        after = cells_of(out.read_bytes(), suffix, written)
+        width = len(before[0])
+        filled = [row for row in before if row]  # readers pass over empty lines
+        if [row[:width] for row in after] != filled and all(len(r) == width for r in filled):
+            return f"cells changed: {filled[:3]} became {after[:3]}"
+    return None
+
+
+def public_classifiers() -> list[type]:
+    """List leaven's public classifiers that take a matrix and need no extra."""
+    from leaven import generative, graph_based, low_density, model_selection, self_labeling
+
+    modules = (generative, graph_based, low_density, self_labeling, model_selection)
+    found = [getattr(module, name) for module in modules for name in module.__all__]
+    odd = {"SemiSupervisedHMM"}  # takes sequences
+    return [
+        each
+        for each in found
+        if isinstance(each, type) and hasattr(each, "predict_proba") and each.__name__ not in odd
+    ]
+
+
+def random_rows(rng: random.Random) -> np.ndarray:
+    """Make rows of an odd dtype and scale, some of them degenerate."""
+    numbers = np.random.RandomState(rng.randrange(2**31))
+    X = numbers.normal(size=(rng.randint(4, 30), rng.randint(1, 5)))
+    if rng.random() < 0.3:
+        X[:, rng.randrange(X.shape[1])] = rng.choice([0.0, 1.0, -7.5])
+    if rng.random() < 0.3:
+        X[: len(X) // 2] = X[0]
+    if rng.random() < 0.2:
+        X[rng.randrange(len(X))] = 0.0
+    X = X * 10.0 ** rng.choice([-300, -100, -8, -1, 0, 0, 0, 1, 8, 100, 300])
+    if rng.random() < 0.2:
+        X = np.abs(np.round(X))
+    kind = rng.choice([np.float64, np.float64, np.float32, np.int64])
+    if kind is np.int64:
+        X = np.clip(X, -1e6, 1e6)
+    with np.errstate(over="ignore"):
+        return X.astype(kind)
+
+
+def estimators(rng: random.Random, folder: Path) -> Failure:
+    """Fit a classifier on odd rows and labels."""
+    cls = rng.choice(public_classifiers())
+    model = make(cls)
+    X = random_rows(rng)
+    codes = np.array([rng.choice([-1, 0, 1, 2]) for _ in range(len(X))])
+    first, other = rng.choice(
+        [
+            ((0, 1, 2), (5, 6, 7)),
+            (("a", "b", "c"), ("k", "l", "m")),
+            ((True, False, True), (0, 1, 0)),
+        ]
+    )
+    answers = []
+    for names in (first, other):
+        y = [None if code < 0 else names[code] for code in codes]
+        try:
+            fitted = make(cls).fit(X, np.array(y, dtype=object))
+            answers.append(np.asarray(fitted.label_distributions_))
+            answers.append(np.asarray(fitted.predict_proba(X)))
+        except (ValueError, TypeError, MemoryError) as error:
+            text = str(error)
+            if any(word in text for word in INTERNAL) or not text:
+                return f"{model}: {type(error).__name__}: {text}"
+            return None
+    for P in answers:
+        if not np.isfinite(P).all() or not np.allclose(P.sum(axis=1), 1, atol=1e-4):
+            return f"{model}: probabilities {P[~np.isclose(P.sum(axis=1), 1)][:2]}"
+    same_order = len(set(first)) == len(set(other)) and first[0] != True  # noqa: E712
+    if same_order and not np.allclose(answers[0], answers[2], atol=1e-6):
+        return f"{model}: other names of the classes, other answers"
+    return None
+
+
+def make(cls: type) -> Any:
+    """Make a classifier with few iterations, on something it can wrap."""
+    import inspect
+
+    from sklearn.naive_bayes import GaussianNB
+
+    known = inspect.signature(cls).parameters
+    params: dict[str, Any] = {}
+    if "estimator" in known:
+        params["estimator"] = GaussianNB()
+    if "random_state" in known:
+        params["random_state"] = 0
+    if "candidates" in known:
+        params["candidates"] = ["logistic-regression", "harmonic"]
+    return cls(**params)
+
+
+def files(rng: random.Random, folder: Path) -> Failure:
+    """Damage a model file and load it."""
+    from leaven.graph_based import HarmonicClassifier
+    from leaven.persistence import ModelFileError, load_object, save_object
+
+    path = folder / "model.leaven"
+    X = np.arange(12.0).reshape(6, 2)
+    if not path.exists():
+        save_object(path, HarmonicClassifier().fit(X, [0, -1, -1, -1, -1, 1]), kind="model")
+    content = bytearray(path.read_bytes())
+    expected = load_object(path, kind="model").predict_proba(X)
+    if rng.random() < 0.5:
+        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+    else:
+        del content[rng.randrange(len(content)) :]
+    damaged = folder / "damaged.leaven"
+    damaged.write_bytes(content)
+    try:
+        found = load_object(damaged, kind="model").predict_proba(X)
+    except ModelFileError as error:
+        return "more than one line" if "\n" in str(error) else None
+    return None if np.array_equal(found, expected) else "a damaged file gave other answers"
+
+
+def signals(rng: random.Random, folder: Path) -> Failure:
+    """Stop a run at a random moment."""
+    file, out = folder / "s.csv", folder / "s.out.csv"
+    if not file.exists():
+        numbers = np.random.RandomState(0)
+        table = pd.DataFrame(numbers.normal(size=(4000, 6)).round(3), columns=list("abcdef"))
+        table["target"] = np.where(np.arange(4000) < 40, np.where(table["a"] > 0, "x", "y"), "")
+        table.to_csv(file, index=False)
+    out.unlink(missing_ok=True)
+    options = ["--target", "target", "--out", str(out), "--method", "harmonic", "--no-report"]
+    started = [sys.executable, "-m", "leaven.cli", "label", str(file), *options]
+    process = subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(rng.uniform(0.0, 6.0))
+    number = rng.choice([signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+    process.send_signal(number)
+    _, message = process.communicate(timeout=120)
+    if out.exists() and sum(1 for _ in out.open()) != 4001:
+        return f"{number.name}: half of an output"
+    parts = [name for name in os.listdir(folder) if name.endswith(".tmp")]
+    if number != signal.SIGKILL and parts:
+        return f"{number.name}: left {parts}"
+    return f"{number.name}: {message}" if "Traceback" in message else None
+
+
+SUITES = {each.__name__: each for each in (tables, estimators, files, signals)}
+
+
+def run(name: str, *, seed: int, count: int | None, seconds: float | None) -> tuple[int, int]:
+    """Run the cases of a suite; give how many there were and how many failed."""
+    started, n_cases, n_failed = time.monotonic(), 0, 0
+    logging.getLogger("leaven").setLevel(logging.CRITICAL)
+    with tempfile.TemporaryDirectory() as folder:
+        while count is None or n_cases < count:
+            if seconds is not None and time.monotonic() - started > seconds:
+                break
+            case = seed + n_cases
+            n_cases += 1
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                try:
+                    failure = SUITES[name](random.Random(case), Path(folder))
+                except Exception:
+                    failure = "".join(traceback.format_exc().splitlines(keepends=True)[-7:])
+            if failure is not None:
+                n_failed += 1
+                print(f"{name} --seed {case}: {failure}", flush=True)
+    print(f"{name}: {n_cases:,} cases from seed {seed}, {n_failed} failures", flush=True)
+    return n_cases, n_failed
+
+
+def main() -> int:
+    """Run the suites that are named, or all."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("suites", nargs="*", help=f"of {', '.join(SUITES)} [default: all]")
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--count", type=int, default=None, help="cases of each suite")
+    parser.add_argument("--seconds", type=float, default=None, help="for all suites together")
+    args = parser.parse_args()
+    names = args.suites or list(SUITES)
+    seed = random.SystemRandom().randrange(10**9) if args.seed is None else args.seed
+    seconds = args.seconds if args.count is not None or args.seconds is not None else 60.0
+    share = None if seconds is None else seconds / len(names)
+    failed = [run(name, seed=seed, count=args.count, seconds=share)[1] for name in names]
+    return int(sum(failed) > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
