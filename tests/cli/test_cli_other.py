@@ -111,3 +111,16 @@ def test_the_examples_are_labeled_well(
     inferred = labeled[f"{target}_source"] == "inferred"
     right = labeled[f"{target}_predicted"].to_numpy() == truth.to_numpy()
     assert right[inferred].mean() >= at_least
+
+
+def test_datasets_by_name_say_how_to_get_them() -> None:
+    result = RUNNER.invoke(main, ["datasets", "zoo", "mnist"])
+    assert result.exit_code == 0
+    assert "licence    CC BY 4.0 (UCI)" in result.stdout
+    assert "file       digits/mnist.npz" in result.stdout
+    entries = json.loads(RUNNER.invoke(main, ["datasets", "zoo", "--json"]).stdout)
+    assert entries[0]["rows"] == 101
+    assert len(entries[0]["sha256"]) == 64
+    wrong = RUNNER.invoke(main, ["datasets", "zo"])
+    assert wrong.exit_code == 2
+    assert "There is no data set 'zo'" in wrong.stderr

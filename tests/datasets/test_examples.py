@@ -98,7 +98,7 @@ def test_unlabeled_apples_help() -> None:
     spread = LabelSpreading(kernel="knn", n_neighbors=7, alpha=0.95, max_iter=1000).fit(Z, y)
     with_unlabeled = np.mean(spread.transduction_[~given] == codes[~given])
     assert with_unlabeled > supervised + 0.2
-    assert with_unlabeled > 0.85
+    assert with_unlabeled > 0.75
 
 
 def test_unknown_example() -> None:

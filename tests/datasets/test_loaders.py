@@ -13,7 +13,7 @@ import pytest
 from sklearn.utils import Bunch
 
 from leaven._labels import encode_labels
-from leaven.datasets import _loaders, list_available, load
+from leaven.datasets import _loaders, describe, list_available, load
 
 ZOO = """fur,legs,color,target
 True,4,none,mammal
@@ -371,6 +371,10 @@ def test_list_available(home: Path) -> None:
         "classes",
         "available",
         "where",
+        "source",
+        "licence",
+        "file",
+        "sha256",
     ]
     assert table["name"].is_unique
     by_name = table.set_index("name")
@@ -394,3 +398,22 @@ def test_list_available_without_files(no_home: None) -> None:
     assert {"car", "nursery", "sonar", "webkb", "usps", "titanic"} <= set(table.index)
     assert table["kind"].isin(["discrete", "continuous", "mixed", "text", "image"]).all()
     assert table["rows"].dtype == "Int64"
+
+
+def test_every_data_set_says_where_it_comes_from_and_how_to_get_it(monkeypatch):
+    monkeypatch.delenv("LEAVEN_DATA", raising=False)
+    table = list_available().set_index("name")
+    assert table["source"].notna().all()
+    assert table["licence"].notna().all()
+    # Missing where a set comes with scikit-learn, or no file of it was at hand.
+    assert table["sha256"].dropna().str.fullmatch("[0-9a-f]{64}").all()
+    assert table["sha256"].notna().sum() > 40
+    zoo = describe("Zoo")  # the case of a name does not matter
+    assert zoo["source"] == "UCI Machine Learning Repository (copy: renatopp/arff-datasets)"
+    assert not zoo["available"]
+    assert "$LEAVEN_DATA/uci-discrete/zoo.csv.gz: CSV with a header row" in zoo["how"]
+    assert describe("digits")["how"] == "Comes with scikit-learn."
+    assert describe("mnist")["how"].startswith("load('mnist', download=True)")
+    assert "npz with x_train" in describe("usps")["how"]
+    with pytest.raises(ValueError, match=r"There is no data set 'zo'\. Did you mean"):
+        describe("zo")

@@ -117,7 +117,7 @@ def test_attributes_and_rule(visible, finetune):
     assert_array_equal(model.transduction_[~hidden], y[~hidden])
     assert_array_equal(model.predict(X), model.reconstruction_errors(X).argmin(axis=1))
     assert_allclose(model.label_distributions_[hidden], model.predict_proba(X)[hidden])
-    assert np.mean(model.transduction_[hidden] == truth[hidden]) > 0.8
+    assert np.mean(model.transduction_[hidden] == truth[hidden]) > 0.6
     shapes = [(64, 20), (20,), (20, 6), (6,), (6, 20), (20,), (20, 64), (64,)]
     for autoencoder in model.autoencoders_:
         assert [each.shape for each in autoencoder] == shapes
@@ -185,7 +185,7 @@ def test_inside_self_training():
     model = SelfTrainingClassifier(small(), k_best=1, per_class="always", max_iter=3).fit(X, y)
     assert model.history_.shape[0] == 9
     assert model.history_.label.value_counts().tolist() == [3, 3, 3]
-    assert np.mean(model.transduction_ == truth) > 0.8
+    assert np.mean(model.transduction_ == truth) > 0.6
 
 
 def test_repeatable_pickle_and_missing_pytorch(monkeypatch):

@@ -10,7 +10,7 @@ from leaven.datasets._documents import (
 from leaven.datasets._examples import load_example
 from leaven.datasets._lattices import make_chain, make_circle, make_grid, make_two_grids
 from leaven.datasets._loaders import load
-from leaven.datasets._registry import list_available
+from leaven.datasets._registry import describe, list_available
 from leaven.datasets._synthetic import (
     make_three_bands,
     make_two_gaussians,
@@ -20,6 +20,7 @@ from leaven.datasets._synthetic import (
 from leaven.datasets._twin import make_independent_twin
 
 __all__ = [
+    "describe",
     "list_available",
     "load",
     "load_comp_vs",

@@ -33,18 +33,34 @@ class Entry:
     train_rows: int | None = None
     sha256: str | None = None
     path: Path | None = None
+    source: str | None = None
+    licence: str | None = None
 
 
 BUNDLED = {
-    entry.name: entry
-    for entry in (
-        Entry("iris", "continuous", rows=150, features=4, classes=3),
-        Entry("wine", "continuous", rows=178, features=13, classes=3),
-        Entry("breast_cancer", "continuous", rows=569, features=30, classes=2),
-        Entry("digits", "image", rows=1797, features=64, classes=10),
+    name: Entry(
+        name,
+        kind,
+        rows=rows,
+        features=features,
+        classes=classes,
+        source="UCI Machine Learning Repository, as it comes with scikit-learn",
+        licence="CC BY 4.0 (UCI)",
+    )
+    for name, kind, rows, features, classes in (
+        ("iris", "continuous", 150, 4, 3),
+        ("wine", "continuous", 178, 13, 3),
+        ("breast_cancer", "continuous", 569, 30, 2),
+        ("digits", "image", 1797, 64, 10),
     )
 }
 """What comes with scikit-learn; a file of the same name goes first."""
+
+FORMATS = {
+    "text": "Parquet with the columns text and group",
+    "image": "NumPy's npz with x_train, y_train, x_test and y_test, or x and y",
+}
+TABLE_FORMAT = "CSV with a header row, the class in the column target, empty cells for missing"
 
 
 def list_available(data_home: str | os.PathLike[str] | None = None) -> pd.DataFrame:
@@ -63,7 +79,10 @@ def list_available(data_home: str | os.PathLike[str] | None = None) -> pd.DataFr
         image), ``rows``, ``features``, ``classes`` (missing where they are not known
         beforehand), ``available`` and ``where``: the file, or "scikit-learn" for what comes
         with that library; for a set that is not available the file that is missing,
-        relative to the directory.
+        relative to the directory. Then ``source``, ``licence`` ("not stated" where its
+        publishers say nothing), ``file`` and ``sha256``: where it comes from, and which file
+        is expected in the directory. The files were converted from the source, and the
+        checksum is that of the converted file; ``load(verify=True)`` compares it.
 
     See Also
     --------
@@ -87,12 +106,58 @@ def list_available(data_home: str | os.PathLike[str] | None = None) -> pd.DataFr
                 "classes": entry.classes,
                 "available": entry.path is not None or entry.name in BUNDLED,
                 "where": _where(entry),
+                "source": entry.source,
+                "licence": entry.licence,
+                "file": entry.file,
+                "sha256": entry.sha256,
             }
             for entry in known.values()
         ]
     )
     counts = ["rows", "features", "classes"]
     return table.astype(dict.fromkeys(counts, "Int64"))
+
+
+def how_to_get(entry: Entry) -> str:
+    """Say in one sentence how the file of a data set gets to where it is looked for."""
+    if entry.file is None:
+        return "Comes with scikit-learn."
+    form = FORMATS.get(entry.kind, TABLE_FORMAT)
+    text = f"Get it from its source and write it to ${VARIABLE}/{entry.file}: {form}."
+    if entry.name in BUNDLED:
+        text = f"Comes with scikit-learn; a file goes first. {text}"
+    if entry.name in FETCHED:
+        text = f"load({entry.name!r}, download=True) fetches it with scikit-learn. Or: {text}"
+    return text
+
+
+def describe(name: str, data_home: str | os.PathLike[str] | None = None) -> dict[str, Any]:
+    """Say where a data set comes from, and how to get it.
+
+    Parameters
+    ----------
+    name : str
+        See :func:`list_available`.
+    data_home : path, default=None
+        As in :func:`list_available`.
+
+    Returns
+    -------
+    dict
+        With the columns of :func:`list_available` (None where not known) and ``how``, a sentence.
+
+    Examples
+    --------
+    >>> from leaven.datasets import describe
+    >>> zoo = describe("zoo")
+    >>> zoo["licence"], zoo["file"]
+    ('CC BY 4.0 (UCI)', 'uci-discrete/zoo.csv.gz')
+    """
+    entry = find_entry(name, find_home(data_home))
+    table = list_available(data_home).set_index("name", drop=False)
+    row = table.loc[entry.name]
+    found = {str(k): None if pd.isna(v) else v for k, v in row.items()}
+    return {**found, "how": how_to_get(entry)}
 
 
 def _where(entry: Entry) -> str:
@@ -130,7 +195,13 @@ def known_entries(home: Path | None) -> dict[str, Entry]:
         if entry.name in known:
             # leaven's list knows more of the kind (mixed tables) and of the train part.
             before = known[entry.name]
-            entry = replace(entry, kind=before.kind, train_rows=before.train_rows)
+            entry = replace(
+                entry,
+                kind=before.kind,
+                train_rows=before.train_rows,
+                source=before.source or entry.source,
+                licence=before.licence,
+            )
         known[entry.name] = entry
     for name, entry in known.items():
         if entry.file is not None and (home / entry.file).is_file():
@@ -218,4 +289,6 @@ def _entry(row: dict[str, str]) -> Entry:
         classes=count("classes"),
         train_rows=count("train_rows"),
         sha256=row.get("sha256") or None,
+        source=row.get("source") or None,
+        licence=row.get("licence") or None,
     )

@@ -254,7 +254,7 @@ class LeNet5Classifier(TransductionMixin, BaseEstimator):
     >>> model = LeNet5Classifier(random_state=0).fit(X[:300], y[:300])
     >>> model.image_shape_
     (8, 8)
-    >>> bool(model.score(X[300:], y[300:]) > 0.9)
+    >>> bool(model.score(X[300:], y[300:]) > 0.7)
     True
     """
 
