@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from leaven.graph_based._anchor_graph import AnchorGraphClassifier, place_anchors
+from leaven.graph_based._anchors import (
+    AnchorStatistics,
+    anchor_statistics,
+    anchor_weights,
+    merge_anchor_statistics,
+    solve_anchors,
+)
 from leaven.graph_based._base import GraphClassifier as GraphClassifier
 from leaven.graph_based._belief import BeliefPropagationClassifier
 from leaven.graph_based._class_mass import class_mass_normalization
@@ -20,6 +28,8 @@ from leaven.graph_based._shares import ClassProportions, estimate_proportions
 from leaven.graph_based._spectral import SpectralTransducer
 
 __all__ = [
+    "AnchorGraphClassifier",
+    "AnchorStatistics",
     "BeliefPropagationClassifier",
     "ClassProportions",
     "ConsistencyClassifier",
@@ -34,7 +44,12 @@ __all__ = [
     "RandomizedMinCutClassifier",
     "SoftLabelPropagationClassifier",
     "SpectralTransducer",
+    "anchor_statistics",
+    "anchor_weights",
     "class_mass_normalization",
     "estimate_proportions",
     "learn_length_scales",
+    "merge_anchor_statistics",
+    "place_anchors",
+    "solve_anchors",
 ]

@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csgraph
+from sklearn.neighbors import NearestNeighbors
 
-from leaven._labels import UNLABELED
+from leaven._base import normalize_rows
+from leaven._labels import UNLABELED, one_hot
 from leaven.graph_based._simplex import project_to_simplex
 from leaven.solvers import solve_spd
 
@@ -96,14 +98,31 @@ def embedding_weights(
     return z
 
 
-def weight_matrix(
-    weights: NDArray[Any], index: NDArray[np.intp], n_anchors: int
+def anchor_weights(
+    X: NDArray[Any], anchors: NDArray[Any], *, n_neighbors: int = 5, weight: str = "kernel"
 ) -> sparse.csr_array:
-    """Z: one row per row of the block, with its weights to the anchors."""
-    n, s = index.shape
-    return sparse.csr_array(
-        (weights.ravel(), index.ravel(), np.arange(0, n * s + 1, s)), shape=(n, n_anchors)
-    )
+    """Z: the weights that tie each row of a block to its nearest anchors.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+    anchors : ndarray of shape (n_anchors, n_features)
+    n_neighbors : int, default=5
+    weight : {"kernel", "embedding"}, default="kernel"
+
+    Returns
+    -------
+    csr_array of shape (n_rows, n_anchors)
+        Rows sum to one.
+    """
+    s = min(n_neighbors, len(anchors))
+    distance, index = NearestNeighbors(n_neighbors=s).fit(anchors).kneighbors(X)
+    if weight == "embedding":
+        z = embedding_weights(X, anchors, index)
+    else:
+        z = kernel_weights(distance)
+    pointer = np.arange(0, index.size + 1, s)
+    return sparse.csr_array((z.ravel(), index.ravel(), pointer), shape=(len(X), len(anchors)))
 
 
 @dataclass(frozen=True)
@@ -130,7 +149,7 @@ class AnchorStatistics:
     codes: NDArray[np.intp]
 
 
-def partial_statistics(Z: sparse.csr_array, codes: NDArray[np.intp]) -> AnchorStatistics:
+def anchor_statistics(Z: sparse.csr_array, codes: NDArray[np.intp]) -> AnchorStatistics:
     """Statistics of one block, from its weights and class codes (``UNLABELED`` if unknown)."""
     free = codes == UNLABELED
     U = Z[free]
@@ -143,7 +162,7 @@ def partial_statistics(Z: sparse.csr_array, codes: NDArray[np.intp]) -> AnchorSt
     )
 
 
-def merge_statistics(first: AnchorStatistics, second: AnchorStatistics) -> AnchorStatistics:
+def merge_anchor_statistics(first: AnchorStatistics, second: AnchorStatistics) -> AnchorStatistics:
     """Statistics of two blocks together."""
     return AnchorStatistics(
         sparse.csr_array(first.gram + second.gram),
@@ -159,6 +178,31 @@ def reached_anchors(statistics: AnchorStatistics) -> NDArray[np.bool_]:
     links = statistics.gram + statistics.labeled.T @ statistics.labeled
     _, component = csgraph.connected_components(links, directed=False)
     return np.isin(component, component[statistics.labeled.indices])
+
+
+def restrict_anchors(statistics: AnchorStatistics, chosen: NDArray[np.bool_]) -> AnchorStatistics:
+    """Statistics of some of the anchors."""
+    return AnchorStatistics(
+        sparse.csr_array(statistics.gram[chosen][:, chosen]),
+        statistics.mass[chosen],
+        statistics.n_unlabeled,
+        sparse.csr_array(statistics.labeled[:, chosen]),
+        statistics.codes,
+    )
+
+
+def poisson_targets(
+    statistics: AnchorStatistics, n_classes: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sources of the Poisson form, and the mean label of the component of each anchor."""
+    links = statistics.gram + statistics.labeled.T @ statistics.labeled
+    _, component = csgraph.connected_components(links, directed=False)
+    Y = one_hot(statistics.codes, n_classes)
+    home = component[statistics.labeled.indices[statistics.labeled.indptr[:-1]]]
+    totals = np.zeros((component.max() + 1, n_classes))
+    np.add.at(totals, home, Y)
+    mean = normalize_rows(totals)
+    return Y - mean[home], mean[component]
 
 
 def solve_anchors(
