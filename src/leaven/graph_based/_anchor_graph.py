@@ -295,6 +295,14 @@ def place_anchors(
     Returns
     -------
     ndarray of shape (n_anchors, n_features)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.graph_based import place_anchors
+    >>> X = np.array([[0.0], [1.0], [8.0], [9.0]])
+    >>> np.sort(place_anchors(X, 2, random_state=0).ravel())
+    array([0.5, 8.5])
     """
     n = len(X)
     if n_anchors == "auto":

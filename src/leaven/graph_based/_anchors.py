@@ -114,6 +114,15 @@ def anchor_weights(
     -------
     csr_array of shape (n_rows, n_anchors)
         Rows sum to one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.graph_based import anchor_weights
+    >>> anchors = np.array([[0.0], [4.0], [9.0]])
+    >>> Z = anchor_weights(np.array([[1.0]]), anchors, n_neighbors=2, weight="embedding")
+    >>> Z.toarray().round(3)
+    array([[0.75, 0.25, 0.  ]])
     """
     s = min(n_neighbors, len(anchors))
     distance, index = NearestNeighbors(n_neighbors=s).fit(anchors).kneighbors(X)
@@ -150,7 +159,29 @@ class AnchorStatistics:
 
 
 def anchor_statistics(Z: sparse.csr_array, codes: NDArray[np.intp]) -> AnchorStatistics:
-    """Statistics of one block, from its weights and class codes (``UNLABELED`` if unknown)."""
+    """Statistics of one block of rows.
+
+    Parameters
+    ----------
+    Z : csr_array of shape (n_rows, n_anchors)
+        As :func:`anchor_weights` gives it.
+    codes : ndarray of shape (n_rows,)
+        Class of each row, from 0 up, -1 where unknown.
+
+    Returns
+    -------
+    AnchorStatistics
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> from leaven.graph_based import anchor_statistics
+    >>> Z = sparse.csr_array([[0.75, 0.25], [0.5, 0.5]])
+    >>> block = anchor_statistics(Z, np.array([-1, 1]))
+    >>> block.mass, block.codes
+    (array([0.75, 0.25]), array([1]))
+    """
     free = codes == UNLABELED
     U = Z[free]
     return AnchorStatistics(
@@ -163,7 +194,26 @@ def anchor_statistics(Z: sparse.csr_array, codes: NDArray[np.intp]) -> AnchorSta
 
 
 def merge_anchor_statistics(first: AnchorStatistics, second: AnchorStatistics) -> AnchorStatistics:
-    """Statistics of two blocks together."""
+    """Statistics of two blocks together.
+
+    Parameters
+    ----------
+    first, second : AnchorStatistics
+
+    Returns
+    -------
+    AnchorStatistics
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> from leaven.graph_based import anchor_statistics, merge_anchor_statistics
+    >>> Z = sparse.csr_array([[0.75, 0.25], [0.5, 0.5]])
+    >>> blocks = [anchor_statistics(Z[[i]], np.array([-1])) for i in range(2)]
+    >>> merge_anchor_statistics(*blocks).mass
+    array([1.25, 0.75])
+    """
     return AnchorStatistics(
         sparse.csr_array(first.gram + second.gram),
         first.mass + second.mass,
@@ -243,6 +293,18 @@ def solve_anchors(
     Returns
     -------
     ndarray of shape (n_anchors, n_columns)
+
+    Examples
+    --------
+    Two labeled rows and one between them:
+
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> from leaven.graph_based import anchor_statistics, solve_anchors
+    >>> Z = sparse.csr_array([[1.0, 0.0], [0.75, 0.25], [0.0, 1.0]])
+    >>> block = anchor_statistics(Z, np.array([0, -1, 1]))
+    >>> (Z @ solve_anchors(block, np.array([[8.0], [3.0]]))).ravel().round(3)
+    array([7.318, 6.409, 3.682])
     """
     Z_l, G_u = statistics.labeled, statistics.gram
     mass = statistics.mass + np.asarray(Z_l.sum(axis=0)).ravel()
