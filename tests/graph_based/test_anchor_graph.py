@@ -164,7 +164,7 @@ KNOWN = {"check_classifiers_classes": "-1 marks an unlabeled row, not a class"}
 @parametrize_with_checks(
     [
         AnchorGraphClassifier(random_state=0),
-        AnchorGraphClassifier(60, form="poisson", weight="embedding", random_state=0),
+        AnchorGraphClassifier(60, form="consistency", weight="embedding", random_state=0),
     ],
     expected_failed_checks=lambda estimator: KNOWN,
 )
