@@ -278,14 +278,13 @@ def test_new_rows_by_formula():
 
 
 def test_approximate_neighbors(monkeypatch):
-    pytest.importorskip("faiss")
     rows = np.random.default_rng(5).normal(size=(6_000, 8)).astype(np.float32)
     exact = KNNGraph(5, weight="binary", algorithm="exact").fit(rows)
     close = KNNGraph(5, weight="binary", algorithm="approximate").fit(rows)
     assert close.is_approximate_
     assert not exact.is_approximate_
     shared = close.graph_.adjacency.multiply(exact.graph_.adjacency).nnz
-    assert shared >= 0.98 * exact.graph_.adjacency.nnz
+    assert shared >= 0.95 * exact.graph_.adjacency.nnz
     again = KNNGraph(5, weight="binary", algorithm="approximate").fit(rows)
     assert again.graph_ == close.graph_
     restored = pickle.loads(pickle.dumps(close))
@@ -295,14 +294,26 @@ def test_approximate_neighbors(monkeypatch):
     assert_array_equal(close.weights_to(rows[:9]).toarray() > 0, np.eye(6_000, dtype=bool)[:9])
     cosine = KNNGraph(5, metric="cosine", weight="cosine", algorithm="approximate").fit(rows)
     plain = KNNGraph(5, metric="cosine", weight="cosine", algorithm="exact").fit(rows)
-    assert_allclose(cosine.graph_.adjacency.sum(), plain.graph_.adjacency.sum(), rtol=1e-2)
+    assert_allclose(cosine.graph_.adjacency.sum(), plain.graph_.adjacency.sum(), rtol=2e-2)
     monkeypatch.setattr(_neighbors, "APPROXIMATE_FROM", 1_000)
     assert KNNGraph(5).fit(rows).is_approximate_
     assert not KNNGraph(5).fit(sparse.csr_array(rows[:1_000])).is_approximate_
-    with pytest.raises(ValueError, match="recall"):
-        KNNGraph(5, algorithm="approximate", recall=2.0).fit(rows)
-    with pytest.raises(ValueError, match="needs a dense X"):
+    assert KNNGraph(5, metric="cosine").fit(sparse.csr_array(rows[:1_000])).is_approximate_
+    assert not KNNGraph(5, metric="manhattan").fit(rows[:1_000]).is_approximate_
+    for form in (np.asarray, sparse.csr_array):
+        with pytest.raises(ValueError, match="recall must lie in"):
+            KNNGraph(5, metric="cosine", algorithm="approximate", recall=2.0).fit(form(rows[:100]))
+    with pytest.raises(ValueError, match="dense X and metric 'euclidean', got sparse X"):
         KNNGraph(5, algorithm="approximate").fit(sparse.csr_array(rows[:100]))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_empty_documents_among_approximate_neighbors(form):
+    texts = sparse_rows(3, (300, 40))
+    texts[[5, 100]] = 0.0
+    fitted = KNNGraph(4, metric="cosine", algorithm="approximate").fit(form(texts))
+    assert_array_equal(np.flatnonzero(fitted.graph_.degree == 0), [5, 100])
+    assert fitted.weights_to(form(np.zeros((1, 40)))).nnz == 0
 
 
 def test_memory_builds_once_also_with_other_labels(tmp_path, monkeypatch):
