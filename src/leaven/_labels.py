@@ -229,12 +229,16 @@ def _values_and_missing(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     values = _as_array(y)
     if values.dtype.kind in "US":
         _refuse_minus_one(values == str(UNLABELED))
+        _refuse_empty(values == "")
         return values, np.zeros(len(values), dtype=bool)
     if values.dtype.kind in "iu":
+        if values.dtype == np.uint64 and len(values) and values.max() > _LARGEST:
+            raise _too_large(values.max())
         return values, values == UNLABELED
     if values.dtype.kind == "f":
         if np.isinf(values).any():
             raise ValueError("y contains infinity, which names no class.")
+        _refuse_float_mark(values)
         return values, np.isnan(values)
     if values.dtype.kind == "b":
         return values, np.zeros(len(values), dtype=bool)
@@ -244,6 +248,34 @@ def _values_and_missing(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
             "strings, integers or booleans."
         )
     return _from_objects(values)
+
+
+_LARGEST = 2**63 - 1
+"""The largest integer that can name a class: those of numpy end here."""
+
+
+def _too_large(value: Any) -> ValueError:
+    return ValueError(
+        f"y holds the integer {value}, which is too large to name a class. Use strings."
+    )
+
+
+def _refuse_float_mark(values: NDArray[Any]) -> None:
+    """Refuse -1.0: it would be a class, and every row would count as labeled."""
+    if (values == UNLABELED).any():
+        raise ValueError(
+            "y holds -1.0 among floats, where it would be the name of a class. Mark unlabeled rows "
+            "with NaN, or convert y to integers: y.astype(int)."
+        )
+
+
+def _refuse_empty(is_empty: NDArray[np.bool_]) -> None:
+    """Refuse the empty string: it means "unlabeled" in a table, and would be a class here."""
+    if is_empty.any():
+        raise ValueError(
+            "y holds empty strings, which name no class. Mark unlabeled rows with None: "
+            "[label or None for label in y]."
+        )
 
 
 def _as_array(y: Any) -> NDArray[Any]:
@@ -274,6 +306,7 @@ def _from_objects(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]
     kinds = {_kind(value) for value in given}
     if kinds == {"str"}:
         _refuse_minus_one(np.asarray(given == str(UNLABELED), dtype=bool))
+        _refuse_empty(np.asarray(given == "", dtype=bool))
         return values, missing
     if kinds == {"str", "int"} and all(
         value == UNLABELED for value in given if _kind(value) == "int"
@@ -291,6 +324,10 @@ def _from_objects(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]
             f"booleans. {_HOW_TO_MARK}."
         )
     dtype = {"int": np.int64, "float": np.float64, "bool": np.bool_}[kind]
+    if kind == "int" and max(map(abs, given.tolist())) > _LARGEST:
+        raise _too_large(max(given.tolist(), key=abs))
+    if kind == "float":
+        _refuse_float_mark(given.astype(np.float64))
     typed: NDArray[Any] = np.zeros(len(values), dtype=dtype)
     typed[~missing] = given.astype(dtype)
     if kind == "int":

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 
 from leaven._compat import validate_params_of
 from leaven._dask import takes_dask
-from leaven._labels import UNLABELED, EncodedLabels, encode_labels, one_hot
+from leaven._labels import UNLABELED, EncodedLabels, encode_labels, labeled_mask, one_hot
 
 
 class TransductionMixin(ClassifierMixin):
@@ -112,6 +112,31 @@ class TransductionMixin(ClassifierMixin):
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Class probabilities; each classifier has its own."""
         raise AssertionError(f"{type(self).__name__} must define predict_proba")
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy on the labeled rows of ``y``; the others have nothing to compare.
+
+        So cross-validation with unlabeled rows in ``y`` (``GridSearchCV``) scores what can be
+        scored. :class:`~leaven.model_selection.LabeledKFold` also keeps all unlabeled rows in
+        training.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        accuracy : float
+        """
+        labeled = labeled_mask(y)
+        if not labeled.any():
+            raise ValueError("y holds no labeled row: there is nothing to compare with.")
+        classes, codes = encode_labels(y)
+        right = np.asarray(self.predict(X))[labeled] == classes[codes[labeled]]
+        weight = None if sample_weight is None else np.asarray(sample_weight)[labeled]
+        return float(np.average(right, weights=weight))
 
     @takes_dask
     def predict(self, X: Any) -> NDArray[Any]:

@@ -42,6 +42,8 @@ class _Commands(click.Group):
         prog_name = prog_name or "leaven"
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, False, **extra)
+        if any("\0" in argument for argument in args or ()):  # no shell passes one, but programs do
+            self._fail("an argument holds a NUL, which cannot be the name of a file.", BAD_INPUT)
         restore = _clean_up_on_termination()
         try:
             code = super().main(args, prog_name, complete_var, False, **extra)

@@ -79,6 +79,11 @@ def format_of_path(path: str | Path) -> TableFormat:
     """
     if str(path) == STANDARD_STREAM:
         return TableFormat("csv")
+    if "\0" in str(path):
+        raise TableError(f"{str(path)!r} cannot be the name of a file: it holds a NUL.")
+    if not Path(path).name:
+        what = "is a directory, not a file" if str(path) else "is empty"
+        raise TableError(f"The name of the file, {str(path)!r}, {what}.")
     stem, suffix, zipped = split_suffix(path)
     if suffix.lower() not in _SUFFIXES:
         raise TableError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass
+from datetime import time
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,16 @@ MISSING_WORDS = frozenset(
 )
 """Cells that stand for a missing number or date."""
 
-DATE_FORMATS = ("ISO8601", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y/%m/%d", "%d %b %Y", "%d-%m-%Y")
+DATE_FORMATS = (
+    "ISO8601",
+    "%d/%m/%Y",
+    "%m/%d/%Y",
+    "%d.%m.%Y",
+    "%Y/%m/%d",
+    "%d %b %Y",
+    "%d-%m-%Y",
+    "%d-%b-%Y",
+)
 
 IMAGE_PATHS = "paths of images: extract features from the pictures first, a column each"
 """Why a column of such paths is dropped."""
@@ -119,6 +129,8 @@ def as_numbers(values: pd.Series, kind: ColumnKind) -> np.ndarray[Any, np.dtype[
         values = values.astype(object)
     if pd.api.types.is_timedelta64_dtype(values.dtype):
         return np.array(values.dt.total_seconds(), dtype=np.float64)
+    if pd.api.types.infer_dtype(values, skipna=True) == "time":
+        return np.array([_seconds_of_day(value) for value in values], dtype=np.float64)
     if not pd.api.types.is_numeric_dtype(values.dtype):
         values = pd.to_numeric(values, errors="coerce")
     numbers = values.to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
@@ -159,6 +171,8 @@ def _kind_of(values: pd.Series, *, forced: bool) -> ColumnKind:
         return ColumnKind(name, DROPPED, "constant")
     if inferred in ("datetime64", "datetime", "date", "period"):
         return ColumnKind(name, DATE)
+    if inferred == "time":
+        return ColumnKind(name, NUMBER)
     if inferred == "boolean" or n_distinct == 1:
         return ColumnKind(name, LEVELS)
     if not _is_textual(values):
@@ -285,8 +299,17 @@ def _seconds(values: pd.Series, date_format: str | None) -> np.ndarray[Any, np.d
     if isinstance(values.dtype, pd.PeriodDtype):
         values = values.dt.to_timestamp()
     times = pd.to_datetime(values, format=date_format, errors="coerce", utc=True)
-    seconds = (times - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
-    return np.array(seconds, dtype=np.float64)
+    # Microseconds reach from the year -290307 to 294246; nanoseconds end in 2262, and 9999-12-31
+    # stands for "for ever" in many tables.
+    micro = times.dt.as_unit("us")
+    seconds = micro.astype("int64").to_numpy() / 1e6
+    return np.where(micro.isna(), np.nan, seconds)
+
+
+def _seconds_of_day(value: Any) -> float:
+    if not isinstance(value, time):
+        return np.nan
+    return value.hour * 3600 + value.minute * 60 + value.second + value.microsecond / 1e6
 
 
 def _has_no_spaces_between_words(present: pd.Series) -> bool:

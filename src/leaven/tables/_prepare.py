@@ -238,7 +238,8 @@ class TablePreparer(TransformerMixin, BaseEstimator):
                 names.append(transformer.get_feature_names_out())
             elif block != "remainder":
                 own = transformer.get_feature_names_out()
-                names.append(np.asarray([f"{columns}_{word}" for word in own], dtype=object))
+                column = self.kinds_[columns].name
+                names.append(np.asarray([f"{column}_{word}" for word in own], dtype=object))
         return np.concatenate(names)
 
     def _as_table(self, X: Any, *, reset: bool) -> pd.DataFrame:
@@ -278,13 +279,16 @@ class TablePreparer(TransformerMixin, BaseEstimator):
             names = [kind.name for kind in levels]
             parts.append(("levels", LevelColumns(levels, max_levels=most), names))
         dense = not only_text or n_rows >= _DENSE_TEXT_FROM
-        for kind in by_kind.get(TEXT, []):
+        places = {kind.name: place for place, kind in enumerate(self.kinds_)}
+        for number, kind in enumerate(by_kind.get(TEXT, [])):
             text = TextColumn(
                 n_components=self.text_components if dense else None,
                 max_words=self.max_words,
                 random_state=rng.randint(np.iinfo(np.int32).max),
             )
-            parts.append((f"text:{kind.name}", text, kind.name))
+            # By number and place: scikit-learn gives "__" in a name and an empty name for a
+            # column a meaning of their own.
+            parts.append((f"text{number}", text, places[kind.name]))
         # Sparse in between, so that indicators and texts never take more than they must.
         return ColumnTransformer(parts, sparse_threshold=1.0, verbose_feature_names_out=False)
 
@@ -314,7 +318,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
                 names += [columns[source] for source in sources]
             elif block != "remainder":
                 column_of[where] = len(names)
-                names.append(columns)
+                names.append(self.kinds_[columns].name)
                 block_of[where] = n_blocks
                 n_blocks += 1
             if block == "numbers":

@@ -153,11 +153,13 @@ def refuse_duplicates(columns: Iterable[Any], name: str) -> None:
 def _opened(path: str | Path, name: str) -> Iterator[BinaryIO]:
     """Open a file or standard input for reading bytes, unzipped, with ``seek``."""
     if str(path) == STANDARD_STREAM:
-        data = sys.stdin.buffer.read()
-        raw: BinaryIO = io.BytesIO(data)
+        raw: BinaryIO = io.BytesIO(sys.stdin.buffer.read())
     else:
         try:
             raw = open(path, "rb")  # noqa: SIM115 (closed below)
+            if not raw.seekable():  # a pipe, such as <(command) of a shell
+                with raw:
+                    raw = io.BytesIO(raw.read())
         except FileNotFoundError:
             raise TableError(f"No such file: {name}") from None
         except IsADirectoryError:
@@ -200,6 +202,15 @@ def _read_delimited(
 ) -> tuple[pd.DataFrame, TableFormat]:
     if delimiter is not None and (len(delimiter) != 1 or delimiter in "\r\n\"'"):
         raise TableError(f"The delimiter must be one character, such as ';'; got {delimiter!r}.")
+    if not expected.encoding.lower().replace("_", "-").startswith(("utf-16", "utf-32")):
+        start = stream.read(4)
+        stream.seek(0)
+        if len(start) == 4 and (start[1] == start[3] == 0 or start[0] == start[2] == 0):
+            wide = "utf-16-le" if start[1] == 0 else "utf-16-be"
+            raise TableError(
+                f"{name} looks like {wide}: every second byte is zero.",
+                advice=("Pass", "encoding", wide),
+            )
     found, header = sniff_text(stream, name, expected, delimiter=delimiter)
     refuse_duplicates(header, name)
     try:
@@ -235,10 +246,7 @@ def _read_json_lines(stream: BinaryIO, name: str, encoding: str) -> pd.DataFrame
         for number, line in enumerate(text, start=1):
             if not line.strip():
                 continue
-            try:
-                record = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise TableError(f"{name}: line {number} is not JSON ({error.msg}).") from error
+            record = _record(line, name, number)
             if not isinstance(record, dict):
                 raise TableError(f"{name}: line {number} is not a JSON object with columns.")
             for key, value in record.items():
@@ -256,6 +264,27 @@ def _read_json_lines(stream: BinaryIO, name: str, encoding: str) -> pd.DataFrame
     return pd.DataFrame(
         {key: _typed(values) for key, values in columns.items()}, index=range(n_rows)
     )
+
+
+def _record(line: str, name: str, number: int) -> Any:
+    """Parse a line of JSON."""
+    try:
+        record = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise TableError(f"{name}: line {number} is not JSON ({error.msg}).") from error
+    except ValueError as error:  # an integer of thousands of digits
+        raise TableError(f"{name}: line {number} holds a number that is too long.") from error
+    except RecursionError as error:
+        raise TableError(f"{name}: line {number} is nested too deeply.") from error
+    if "\\ud" in line.lower():
+        try:
+            json.dumps(record, ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise TableError(
+                f"{name}: line {number} holds half of a character (a lone surrogate, \\uD800 to "
+                "\\uDFFF), which cannot be written again. Correct that line."
+            ) from error
+    return record
 
 
 def _typed(values: list[Any]) -> pd.Series:

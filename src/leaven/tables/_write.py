@@ -31,7 +31,8 @@ def write_table(
     Parameters
     ----------
     table : DataFrame
-        The index is written to Parquet only, and there only if it is not 0, 1, 2, ...
+        An index with a name becomes the first column of a text file; Parquet keeps any index
+        that is not 0, 1, 2, ...
     path : str or Path
         The suffix tells the format; ``"-"`` is standard output, as CSV.
     file_format : TableFormat, optional
@@ -105,11 +106,21 @@ class TableOutput:
 
     def write(self, table: pd.DataFrame) -> None:
         """Write all of the table, or nothing."""
+        if self.file_format.kind != "parquet":
+            table = _with_index(table)
         if str(self.path) == STANDARD_STREAM:
             _write_standard_output(table, self.file_format)
             return
         with atomic_output(self.path) as stream:
             _write(table, stream, self.file_format, str(self.path))
+
+
+def _with_index(table: pd.DataFrame) -> pd.DataFrame:
+    """Make a named index a column: text has no other place for it."""
+    names = [name for name in table.index.names if name is not None]
+    if not names or set(map(str, names)) & set(map(str, table.columns)):
+        return table
+    return table.reset_index()
 
 
 def _write_standard_output(table: pd.DataFrame, file_format: TableFormat) -> None:
