@@ -21,5 +21,9 @@ def public_packages() -> list[ModuleType]:
 
 
 def public_names(module: ModuleType) -> list[str]:
-    """List the names in ``__all__``; dunders such as ``__version__`` need no page."""
-    return [name for name in getattr(module, "__all__", []) if not name.startswith("__")]
+    """List the names in ``__all__``; dunders and packages have no entry of their own here."""
+    return [
+        name
+        for name in getattr(module, "__all__", [])
+        if not name.startswith("__") and not isinstance(getattr(module, name), ModuleType)
+    ]

@@ -40,10 +40,6 @@ LAYERS = [
     {"cli"},
 ]
 HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names}
-# Modules that still import a private module of another package; it only gets shorter.
-STILL_PRIVATE = {
-    "evaluation": {"generative", "graph", "active"},  # of the reproduction, which moves out
-}
 ROOT = "leaven itself"  # leaven/__init__.py: offers what is below the command line
 HEIGHT[ROOT] = HEIGHT["cli"] - 0.5
 ONLY_NUMERICS = sys.stdlib_module_names | {"numpy", "scipy", "leaven"}
@@ -101,7 +97,7 @@ def problems(source: str, path: str) -> list[str]:
         if HEIGHT.get(other, 99) >= HEIGHT[own]:
             found.append(f"{path}:{line}: {own} imports {other}, which is not below it")
         private = re.match(r"leaven\.[a-z]\w*\.(\w+\.)*_[a-z]", name.removeprefix("optional:"))
-        if private and other not in STILL_PRIVATE.get(own, ()):
+        if private:
             found.append(f"{path}:{line}: {name} is private to leaven.{other}; export it there")
         if own == "solvers" and other not in {"exceptions", "_optional", "_threads"}:
             found.append(f"{path}:{line}: leaven.solvers knows nothing of {other}")

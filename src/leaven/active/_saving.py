@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from leaven import __version__
+import leaven
 from leaven._files import atomic_output
 from leaven.active._model import PoolModel
 from leaven.active._state import LabelState, as_python, rows_and_names
@@ -102,7 +102,7 @@ def write_state(
     # Class names are Python values and JSON cannot tell a number from its name otherwise.
     members: dict[str, bytes] = {
         "header.json": json.dumps(
-            {"kind": KIND, "format": FORMAT, "leaven": __version__, **header}, indent=1
+            {"kind": KIND, "format": FORMAT, "leaven": leaven.__version__, **header}, indent=1
         ).encode(),
         "labels.json": json.dumps(labels).encode(),
         "objects.pickle": pickled,
@@ -146,13 +146,13 @@ class StoredState:
 
     def _check_version(self) -> None:
         saved, number = str(self.header.get("leaven")), self.header.get("format")
-        if number == FORMAT and compatible(saved, __version__):
+        if number == FORMAT and compatible(saved, leaven.__version__):
             return
         raise ValueError(
             f"{self.path} was saved by leaven {saved} (format {number}), but this is leaven "
-            f"{__version__} (format {FORMAT}), which may ask other rows. Install leaven {saved} to "
-            "go on with it, or start anew with the labels: they are in labels.json inside the "
-            "file, which is a zip archive."
+            f"{leaven.__version__} (format {FORMAT}), which may ask other rows. Install leaven "
+            f"{saved} to go on with it, or start anew with the labels: they are in labels.json "
+            "inside the file, which is a zip archive."
         )
 
     def check_data(self, X: Any) -> None:

@@ -15,7 +15,6 @@ from typing import Any, NoReturn
 
 import click
 
-from leaven import __version__
 from leaven.cli._annotate import annotate
 from leaven.cli._compare import compare
 from leaven.cli._datasets import datasets
@@ -83,7 +82,7 @@ def _restore(before: Any) -> None:
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(__version__, "--version", message="leaven %(version)s")
+@click.version_option(None, "--version", package_name="leaven", message="leaven %(version)s")
 def main() -> None:
     """Label data from few labels.
 

@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 from joblib import delayed
 
-from leaven import __version__
+import leaven
 from leaven._progress import progress_bar
 from leaven.datasets import load
 from leaven.evaluation._curve import seed_of
@@ -159,7 +159,7 @@ def compare(
         for method in methods
         for trial in range(n_trials)
     ]
-    installed = __version__
+    installed = leaven.__version__
     with Store(store) as results:
         results.settle(settings)
         done = results.done(failed_too=not retry_failed)
