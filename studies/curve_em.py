@@ -262,7 +262,7 @@ def predicted(features: Features, model: Linear) -> NDArray[np.intp]:
     """
     joint = log_joint(features, model)
     best = joint.max(axis=1, keepdims=True)
-    return (joint >= best - TIE).argmax(axis=1)
+    return np.asarray((joint >= best - TIE).argmax(axis=1))
 
 
 class _Block:

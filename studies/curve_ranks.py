@@ -58,7 +58,9 @@ class RankSigmoids:
         slopes = self.slope * weighted_ranks(log_odds.round(DIGITS), weights) / total
         if self.mean_is_position:
             return np.asarray(expit(slopes - self.slope * share))
-        return expit(slopes + shifts(slopes, weights / total, np.clip(share, 1e-12, 1 - 1e-12)))
+        return np.asarray(
+            expit(slopes + shifts(slopes, weights / total, np.clip(share, 1e-12, 1 - 1e-12)))
+        )
 
 
 def weighted_ranks(

@@ -197,7 +197,7 @@ class _Trial:
         right = self._right(labels, values)
         best = values[np.arange(T), right.argmax(axis=1)]
         if not self.method.refined:
-            return best
+            return np.asarray(best)
         # Values out of range are kept in place of a ragged array, and never chosen.
         fine = (best[:, None] + np.arange(-9, 10) / 100).round(2)
         usable = (fine > 0) & (fine < 1)
@@ -206,7 +206,7 @@ class _Trial:
         right = np.hstack([right, np.where(usable, fine_right, -1.0)])
         smallest_first = np.argsort(values, axis=1, kind="stable")
         at = np.take_along_axis(right, smallest_first, axis=1).argmax(axis=1)
-        return values[np.arange(T), smallest_first[np.arange(T), at]]
+        return np.asarray(values[np.arange(T), smallest_first[np.arange(T), at]])
 
     def _right(self, labels: NDArray[np.intp], values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sum over the folds of the accuracy of each value, of shape (n_sizes, n_values)."""

@@ -79,4 +79,4 @@ class Transducer(ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row of ``X``."""
         check_is_fitted(self, "classes_")
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])

@@ -123,7 +123,7 @@ class VotedPerceptron(ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> NDArray[Any]:
         """The class that most votes are for."""
         votes = np.sign(self._kernel(X, self.rows_) @ self.alphas_.T) @ self.votes_
-        return self.classes_[(votes > 0).astype(int)]
+        return np.asarray(self.classes_[(votes > 0).astype(int)])
 
 
 class LearnedScales(Transducer):

@@ -98,9 +98,11 @@ def whitened_pixels(per_class: int) -> NDArray[np.float32]:
     """
     X = prepared(pixels, per_class)
     values, vectors = np.linalg.eigh(np.cov(X, rowvar=False))
-    return (
-        (X - X.mean(axis=0)) @ (vectors / np.sqrt((1 - SHRINKAGE) * values + SHRINKAGE))
-    ).astype(np.float32)
+    return np.asarray(
+        ((X - X.mean(axis=0)) @ (vectors / np.sqrt((1 - SHRINKAGE) * values + SHRINKAGE))).astype(
+            np.float32
+        )
+    )
 
 
 VIEWS = {"pixels": pixels, "feature map": feature_maps, "sub-sampled": coarse_maps}

@@ -219,7 +219,7 @@ def class_prior(
         raise ValueError(
             f"prior sums to {proportions.sum():.6g}, not to 1. Give class proportions."
         )
-    return proportions / proportions.sum()
+    return np.asarray(proportions / proportions.sum())
 
 
 def _values_and_missing(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:

@@ -8,12 +8,13 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 SMALL = 5_000
-"""Up to so many rows the matrices of one fit are too small to be shared between threads."""
+"""At most so many rows: the matrices of one fit are too small to be shared between threads."""
 
 
 def one_thread() -> AbstractContextManager[Any]:
     """Hold BLAS and OpenMP to one thread, for loops of small or thin products."""
-    return threadpool_limits(limits=1)
+    limits: AbstractContextManager[Any] = threadpool_limits(limits=1)
+    return limits
 
 
 def one_thread_if_small(n_rows: int) -> AbstractContextManager[Any]:

@@ -85,7 +85,7 @@ def kl_to_consensus(P: ArrayLike) -> NDArray[np.float64]:
         )
     consensus = entr(P.mean(axis=0)).sum(axis=1)
     # Rounding can leave -1e-17 where all agree.
-    return np.maximum(consensus - entr(P).sum(axis=2).mean(axis=0), 0.0)
+    return np.asarray(np.maximum(consensus - entr(P).sum(axis=2).mean(axis=0), 0.0))
 
 
 def bootstrap(

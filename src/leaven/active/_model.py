@@ -71,7 +71,7 @@ class PoolModel:
         """Predict, in the dtype of the classes."""
         predicted = np.asarray(self.fitted.predict(X))
         if self._encoded:
-            return self.classes[predicted]
+            return np.asarray(self.classes[predicted])
         # scikit-learn turns strings of dtype object into strings of a fixed length.
         return predicted.astype(self.classes.dtype, copy=False)
 

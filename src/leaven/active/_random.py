@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
@@ -52,4 +53,6 @@ class RandomSampling(BaseEstimator):
         scores : ndarray of shape (n_pool,)
         """
         X_pool = check_pool(X_pool)
-        return query_rng(self.random_state, X_pool, y).random_sample(num_samples(X_pool))
+        return np.asarray(
+            query_rng(self.random_state, X_pool, y).random_sample(num_samples(X_pool))
+        )

@@ -135,7 +135,8 @@ def query_rng(random_state: Any, X_pool: Any, y: Any = None) -> np.random.Random
     asks for the row at one random position would go through the pool in its order.
     """
     if not isinstance(random_state, (int, np.integer)):
-        return check_random_state(random_state)
+        rng: np.random.RandomState = check_random_state(random_state)
+        return rng
     n_pool = num_samples(X_pool)
     ends = b"".join(row_keys(take_rows(X_pool, np.array([0, n_pool - 1]))))
     n_known = 0 if y is None else num_samples(y)

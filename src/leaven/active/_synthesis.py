@@ -62,7 +62,7 @@ def bisect_pairs(
         same = predict(middle) == side
         low[same] = middle[same]
         high[~same] = middle[~same]
-    return (low + high) / 2
+    return np.asarray((low + high) / 2)
 
 
 def search_box(

@@ -33,7 +33,7 @@ def least_confidence(P: ArrayLike) -> NDArray[np.float64]:
     >>> least_confidence([[0.5, 0.25, 0.25], [0.75, 0.25, 0.0]])
     array([0.5 , 0.25])
     """
-    return 1.0 - _distributions(P).max(axis=1)
+    return np.asarray(1.0 - _distributions(P).max(axis=1))
 
 
 def margin(P: ArrayLike) -> NDArray[np.float64]:

@@ -117,7 +117,7 @@ class Harmonic:
             answer[np.ix_(free, present)] = class_mass_normalization(
                 f[np.ix_(free, present)], prior
             )
-        return answer
+        return np.asarray(answer)
 
 
 class Own:
@@ -156,7 +156,7 @@ class Blend:
 
     def fit(self, codes: NDArray[np.intp], n_classes: int) -> NDArray[Any]:
         """Average the probabilities."""
-        return np.mean([model.fit(codes, n_classes) for model in self.models], axis=0)
+        return np.asarray(np.mean([model.fit(codes, n_classes) for model in self.models], axis=0))
 
 
 def spread(shares: NDArray[Any], classes: NDArray[Any], n_classes: int) -> NDArray[Any]:

@@ -304,7 +304,7 @@ class Session:
                 return value
         raise ValueError(f"There is no class {name!r}.")
 
-    def _new_class(self, name: Any) -> str:
+    def _new_class(self, name: Any) -> Any:
         if not isinstance(name, str) or not name.strip() or len(name) > _MOST_CLASS_NAME:
             raise ValueError(f"label must be a name of 1 to {_MOST_CLASS_NAME} characters.")
         name = name.strip()
@@ -656,7 +656,7 @@ class Session:
 
     def _per_class(self) -> list[int]:
         known = self.codes[self.codes != UNLABELED]
-        return np.bincount(known, minlength=len(self.classes)).tolist()
+        return [int(count) for count in np.bincount(known, minlength=len(self.classes))]
 
     def _accuracy(self) -> dict[str, Any] | None:
         test = self.tested

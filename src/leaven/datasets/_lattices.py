@@ -224,4 +224,4 @@ def _stretched(k: NDArray[Any]) -> NDArray[Any]:
     harmonic function stays undecided, and its entropy positive, however small the scale
     is. Unequal gaps break these ties.
     """
-    return k + np.sign(k) * _GRID_STRETCH * k**2 / 2
+    return np.asarray(k + np.sign(k) * _GRID_STRETCH * k**2 / 2)

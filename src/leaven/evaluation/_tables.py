@@ -290,7 +290,8 @@ def escape_latex(text: str) -> str:
 def _pair_test(test: Any, alpha: float) -> PairTest | None:
     check_alpha(alpha)
     if test is None or callable(test):
-        return test
+        given: PairTest | None = test
+        return given
     if test != "wilcoxon":
         raise ValueError(
             f"test must be 'wilcoxon', None or a function of two arrays that gives a p-value, "

@@ -242,7 +242,7 @@ class MixtureClassifier(TransductionMixin, BaseEstimator):
 
     def _reader(self) -> MixtureClassifier:
         """An estimator that has learned nothing but the encoding: what other processes need."""
-        reader = clone(self)
+        reader: MixtureClassifier = clone(self)
         for name in ("n_features_in_", "feature_names_in_", *self._encoding_attributes):
             if name in self.__dict__:
                 setattr(reader, name, getattr(self, name))
@@ -295,7 +295,7 @@ class MixtureClassifier(TransductionMixin, BaseEstimator):
             counts = hidden.reduce(parts.count_labels, parts.add, len(self.classes_))
             mixture = run(hidden, counts, n_components=n_components, seed=seed).parameters
             found = encoded.map(parts.labeled_posterior, self._reader(), mixture)
-            return np.concatenate(found).argmax(axis=1)
+            return np.asarray(np.concatenate(found).argmax(axis=1))
 
         codes = np.concatenate(by_partition)
         return search_n_components(candidates, codes, self.classes_, transduce, seed)
@@ -502,4 +502,4 @@ class MixtureClassifier(TransductionMixin, BaseEstimator):
 
 def _most_probable(distributions: NDArray[np.float64], classes: NDArray[Any]) -> NDArray[Any]:
     best = distributions.argmax(axis=1) if len(distributions) else np.empty(0, dtype=np.intp)
-    return classes[best]
+    return np.asarray(classes[best])

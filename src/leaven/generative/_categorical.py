@@ -242,7 +242,7 @@ class SemiSupervisedCategoricalNB(MixtureClassifier):
         return tags
 
     def _chunk_rows(self, rows: Any, n_components: int) -> int:
-        return max(1, CHUNK_ENTRIES // max(rows.shape[1], n_components))
+        return int(max(1, CHUNK_ENTRIES // max(rows.shape[1], n_components)))
 
     def _array_checks(self, X: Any) -> dict[str, Any]:
         return table_checks(X)

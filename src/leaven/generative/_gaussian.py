@@ -371,7 +371,7 @@ class SemiSupervisedGaussianNB(MixtureClassifier):
         self.progress = progress
 
     def _chunk_rows(self, rows: Any, n_components: int) -> int:
-        return max(1, CACHE_ELEMENTS // max(1, rows.shape[1], n_components))
+        return int(max(1, CACHE_ELEMENTS // max(1, rows.shape[1], n_components)))
 
     def _array_checks(self, X: Any) -> dict[str, Any]:
         return {"dtype": [np.float64, np.float32]}

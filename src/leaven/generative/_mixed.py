@@ -286,12 +286,14 @@ class SemiSupervisedMixedNB(MixtureClassifier):
 
     def _chunk_rows(self, rows: Any, n_components: int) -> int:
         slots, numbers = rows
-        return max(
-            1,
-            min(
-                CHUNK_ENTRIES // max(1, slots.shape[1], n_components),
-                CACHE_ELEMENTS // max(1, numbers.shape[1]),
-            ),
+        return int(
+            max(
+                1,
+                min(
+                    CHUNK_ENTRIES // max(1, slots.shape[1], n_components),
+                    CACHE_ELEMENTS // max(1, numbers.shape[1]),
+                ),
+            )
         )
 
     def _array_checks(self, X: Any) -> dict[str, Any]:
@@ -353,8 +355,13 @@ class SemiSupervisedMixedNB(MixtureClassifier):
         columns = _columns(X, ~self.categorical_features_)
         if not columns.shape[1]:
             return np.empty((len(X), 0))
-        return check_array(
-            columns, dtype=[np.float64, np.float32], estimator=self, input_name="numeric part of X"
+        return np.asarray(
+            check_array(
+                columns,
+                dtype=[np.float64, np.float32],
+                estimator=self,
+                input_name="numeric part of X",
+            )
         )
 
     def _cluster_features(self, rows: Any) -> Any:

@@ -354,7 +354,7 @@ class MixtureEM:
         smoothed = counts + self.smoothing
         with np.errstate(divide="ignore"):
             if self.class_prior is None:
-                return np.log(smoothed) - np.log(smoothed.sum())
+                return np.asarray(np.log(smoothed) - np.log(smoothed.sum()))
             of_class = np.bincount(self.component_classes, smoothed, minlength=self.n_classes)
             # A class without any weight: its components share the prior evenly.
             smoothed = np.where(of_class[self.component_classes] > 0, smoothed, 1.0)
@@ -425,7 +425,9 @@ class MixtureEM:
 
     def of_classes(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
         """Class probabilities from those of components that have one class each."""
-        return posterior @ (self.component_classes[:, None] == np.arange(self.n_classes))
+        return np.asarray(
+            posterior @ (self.component_classes[:, None] == np.arange(self.n_classes))
+        )
 
     def _with_classes(
         self, mixture: Mixture, posterior: NDArray[np.float64], recalibrated: Any

@@ -117,7 +117,7 @@ def _newton_shift(
         else:
             break
         shift, current, damping = shift + step, trial, max(damping / 30, 1e-13)
-    return shift
+    return np.asarray(shift)
 
 
 def rank_rows(
@@ -161,7 +161,7 @@ def _target(
         )
     if not np.isfinite(target).all() or (target < 0).any() or abs(target.sum() - 1) > 1e-3:
         raise ValueError(f"mean={target.tolist()} must be proportions that sum to 1.")
-    return target / target.sum()
+    return np.asarray(target / target.sum())
 
 
 def _check_responsibilities(responsibilities: Any) -> NDArray[np.float64]:

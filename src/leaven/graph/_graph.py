@@ -159,7 +159,7 @@ class Graph:
     def n_edges(self) -> int:
         """Number of undirected edges; a self-loop counts once."""
         loops = int(np.count_nonzero(self.adjacency.diagonal()))
-        return (self.adjacency.nnz - loops) // 2 + loops
+        return int((self.adjacency.nnz - loops) // 2 + loops)
 
     @cached_property
     def degree(self) -> NDArray[Any]:
@@ -237,7 +237,7 @@ class Graph:
         components = self.components()
         has_one = np.zeros(self.n_components, dtype=bool)
         has_one[components[np.asarray(nodes)]] = True
-        return has_one[components]
+        return np.asarray(has_one[components])
 
     def subgraph(self, nodes: ArrayLike) -> Graph:
         """Return the graph of ``nodes`` (a mask or indices) and the edges among them."""

@@ -250,7 +250,9 @@ def _unit_of(X: Any) -> float:
 
 
 def _norms(X: Any) -> NDArray[Any]:
-    return np.einsum("ij,ij->i", X, X) if not sparse.issparse(X) else X.multiply(X).sum(axis=1)
+    return np.asarray(
+        np.einsum("ij,ij->i", X, X) if not sparse.issparse(X) else X.multiply(X).sum(axis=1)
+    )
 
 
 def _drop_self(distance: NDArray[Any], index: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

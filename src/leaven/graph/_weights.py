@@ -68,7 +68,7 @@ class Edges:
 def _row_dot(A: Any, B: Any) -> NDArray[Any]:
     if sparse.issparse(A):
         return np.asarray(A.multiply(B).sum(axis=1)).ravel()
-    return np.einsum("ij,ij->i", A, B)
+    return np.asarray(np.einsum("ij,ij->i", A, B))
 
 
 class EdgeWeight(BaseEstimator):
@@ -212,7 +212,7 @@ class Gaussian(EdgeWeight):
     def weigh(self, edges: Edges) -> NDArray[Any]:
         """Return ``exp(-d² / (2 σ_i σ_j))``."""
         if not hasattr(self, "bandwidth_"):
-            return clone(self).fit(edges).weigh(edges)
+            return np.asarray(clone(self).fit(edges).weigh(edges))
         d = edges.distance
         if self.bandwidth_ is not None:
             return _gaussian(d, d.dtype.type(np.sqrt(2.0) * self.bandwidth_))
@@ -331,7 +331,7 @@ class Arctan(EdgeWeight):
     def weigh(self, edges: Edges) -> NDArray[Any]:
         """Return the soft step."""
         if not hasattr(self, "position_"):
-            return clone(self).fit(edges).weigh(edges)
+            return np.asarray(clone(self).fit(edges).weigh(edges))
         d = edges.distance
         return (0.5 - np.arctan(self.slope * (d - self.position_)) / np.pi).astype(d.dtype)
 
@@ -352,7 +352,7 @@ class Cosine(EdgeWeight):
 
     def weigh(self, edges: Edges) -> NDArray[Any]:
         """Return ``max(0, cos)``."""
-        return np.maximum(_cosine_of(edges), 0.0)
+        return np.asarray(np.maximum(_cosine_of(edges), 0.0))
 
 
 class ExponentialCosine(EdgeWeight):
@@ -401,7 +401,7 @@ class NormalizedCosine(EdgeWeight):
         """Return the share of each neighbor in the similarity of its row."""
         cosine = np.maximum(_cosine_of(edges), 0.0)
         total = np.bincount(edges.row, weights=cosine)[edges.row].astype(cosine.dtype)
-        return cosine / np.where(total == 0, 1.0, total)
+        return np.asarray(cosine / np.where(total == 0, 1.0, total))
 
 
 class InverseDistance(EdgeWeight):

@@ -143,4 +143,4 @@ def _piecewise_constants(
     mirror = unit.copy()
     mirror[0] += 1.0
     reflection = np.eye(n_components) - np.outer(mirror, mirror) / mirror[0]
-    return (reflection / np.sqrt(total)[:, None])[component, 1:]
+    return np.asarray((reflection / np.sqrt(total)[:, None])[component, 1:])

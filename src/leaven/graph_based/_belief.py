@@ -299,7 +299,9 @@ class BeliefPropagationClassifier(GraphClassifier):
             possible = values >= values.max(axis=1, keepdims=True) - slack[nodes, None]
             index = np.where(possible, influence[nodes], -1.0)
             # Equal but for rounding is equal: the first class then, not a random one.
-            return np.argmax(index >= index.max(axis=1, keepdims=True) * (1 - 1e-9), axis=1)
+            return np.asarray(
+                np.argmax(index >= index.max(axis=1, keepdims=True) * (1 - 1e-9), axis=1)
+            )
 
         return choose
 
@@ -315,7 +317,7 @@ class BeliefPropagationClassifier(GraphClassifier):
             or not hasattr(builder, "metric")
             or (local and getattr(builder, "_scale", None) is None)
         ):
-            return path_influence(self.graph_.adjacency, codes, n_classes)[rows]
+            return np.asarray(path_influence(self.graph_.adjacency, codes, n_classes)[rows])
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
         return feature_influence(builder, X, rows, codes, n_classes)
 

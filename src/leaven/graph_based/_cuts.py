@@ -62,11 +62,11 @@ class MinimumCuts:
 
     def smallest(self) -> NDArray[np.bool_]:
         """Return the smallest source side: what the source still reaches."""
-        return _reached(self.residual, self.source)[self.group]
+        return np.asarray(_reached(self.residual, self.source)[self.group])
 
     def largest(self) -> NDArray[np.bool_]:
         """Return the largest source side: all but what still reaches the sink."""
-        return ~_reached(_transpose(self.residual), self.sink)[self.group]
+        return np.asarray(~_reached(_transpose(self.residual), self.sink)[self.group])
 
     def balanced(
         self, nearness: NDArray[Any], size: NDArray[Any], target: float
@@ -110,7 +110,7 @@ class MinimumCuts:
             within = ~_closed_set(_transpose(arcs), -near, size, size.sum() - wanted)
             best = min((without, within), key=lambda chosen: abs(size[chosen].sum() - wanted))
             low[between[best]] = True
-        return low[part]
+        return np.asarray(low[part])
 
 
 def minimum_cuts(
@@ -232,10 +232,10 @@ def _farthest_side(W: sparse.csr_array, source: int, sink: int, noise: float) ->
         arcs = _subgraph(R, R.data > gap * (1 + 1e-9))
         side = ~_reached(_transpose(arcs) if start == source else arcs, sink)
         if side.sum() == 1:
-            return group == source
+            return np.asarray(group == source)
         W, merged = _merge(W, side, source)
         group, source, sink = merged[group], int(merged[source]), int(merged[sink])
-    return group != sink
+    return np.asarray(group != sink)
 
 
 def _merge(
@@ -355,7 +355,7 @@ def _reached(arcs: sparse.csr_array, start: int) -> NDArray[np.bool_]:
 
 def _crossing(R: sparse.csr_array, side: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Tell which entries of ``R`` lead out of ``side``."""
-    return np.repeat(side, np.diff(R.indptr)) & ~side[R.indices]
+    return np.asarray(np.repeat(side, np.diff(R.indptr)) & ~side[R.indices])
 
 
 def _strong_components(R: sparse.csr_array, chosen: NDArray[np.bool_]) -> tuple[int, NDArray[Any]]:

@@ -83,7 +83,7 @@ class ExactDeformation:
 
     def values(self, X_new: Any, coefficients: NDArray[Any]) -> NDArray[np.float64]:
         """Evaluate a function given by its coefficients; None stands for the rows of fit."""
-        return self.kernel(self.X if X_new is None else X_new, self.X) @ coefficients
+        return np.asarray(self.kernel(self.X if X_new is None else X_new, self.X) @ coefficients)
 
 
 class FeatureDeformation:

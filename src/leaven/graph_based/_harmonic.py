@@ -260,7 +260,7 @@ class HarmonicClassifier(GraphClassifier):
                 )
             if (h < 0).any() or not np.allclose(h.sum(axis=1), 1.0, atol=1e-6):
                 raise ValueError("external must hold class probabilities: rows that sum to 1.")
-            return h
+            return np.asarray(h)
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
         given = codes != UNLABELED
         self.external_ = clone(self.external).fit(X[given], codes[given])

@@ -114,7 +114,7 @@ class _SparseField:
         def transposed(B: NDArray[Any]) -> NDArray[Any]:
             x = solve_spd(A, B, tol=1e-10).x
             x = x + np.outer(to_one, jump * (d @ x) / (1.0 - jump * (d @ to_one)))
-            return d[:, None] * x
+            return np.asarray(d[:, None] * x)
 
         return forward, transposed
 

@@ -48,8 +48,8 @@ def to_classes(columns: NDArray[Any]) -> NDArray[Any]:
 def _message(h: NDArray[Any], w: NDArray[Any]) -> NDArray[Any]:
     w = w[:, None]
     if h.shape[1] == 1:
-        return np.clip(h, -w, w)
-    return np.maximum(h - h.max(axis=1, keepdims=True), -w)
+        return np.asarray(np.clip(h, -w, w))
+    return np.asarray(np.maximum(h - h.max(axis=1, keepdims=True), -w))
 
 
 class Forest:
@@ -119,7 +119,7 @@ class Forest:
             start = first[family[depth - 1] : family[depth]]
             children = np.add.reduceat(up[level], start - level.start, axis=0)
             self._below[self._parent[start]] += children
-        return up
+        return np.asarray(up)
 
     def decide(self, choose: Chooser, tied: NDArray[np.bool_]) -> NDArray[np.intp]:
         """Return a best labeling.
@@ -152,7 +152,7 @@ class Forest:
             label[part] = choose(values[level], self._node[part])
         result = np.empty_like(label)
         result[self._node] = label
-        return result
+        return np.asarray(result)
 
 
 @dataclass(frozen=True)
@@ -309,6 +309,8 @@ class _Flood:
         With rows as short as these a product takes half the time of numpy's subtraction. The
         other factor is one, so that nothing is rounded otherwise.
         """
-        return self._gemm(
-            -1.0, self._ones, value[None, :], 1.0 if keep else 0.0, rows.T, overwrite_c=True
-        ).T
+        return np.asarray(
+            self._gemm(
+                -1.0, self._ones, value[None, :], 1.0 if keep else 0.0, rows.T, overwrite_c=True
+            ).T
+        )

@@ -460,7 +460,7 @@ def _edge_numbers(W: sparse.csr_array) -> NDArray[Any]:
     number[upper] = np.arange(len(upper))
     # The transpose holds, at the place of an entry, what stands at the mirrored place.
     mirrored = sparse.csr_array((number, W.indices, W.indptr), shape=W.shape).T.tocsr().data
-    return np.maximum(number, mirrored)
+    return np.asarray(np.maximum(number, mirrored))
 
 
 def _store_in_order(

@@ -197,11 +197,11 @@ class PoissonClassifier(GraphClassifier):
         if self.prior is None:
             return super()._distributions(scores)
         z = (scores - self.class_shifts_) / self.score_scale_
-        return softmax(z, axis=1).astype(scores.dtype, copy=False)
+        return np.asarray(softmax(z, axis=1).astype(scores.dtype, copy=False))
 
     def _nonnegative(self, scores: NDArray[Any]) -> NDArray[Any]:
         # Rows of u sum to zero, so the largest entry is positive and survives.
-        return np.maximum(scores, 0.0)
+        return np.asarray(np.maximum(scores, 0.0))
 
 
 def poisson_sources(
@@ -240,4 +240,6 @@ def _component_means(
     """Mean label over the labeled nodes of the component of each node."""
     totals = np.zeros((component.max() + 1, Y.shape[1]))
     np.add.at(totals, component[given], Y[given])
-    return np.where(totals.any(axis=1, keepdims=True), normalize_rows(totals), 0.0)[component]
+    return np.asarray(
+        np.where(totals.any(axis=1, keepdims=True), normalize_rows(totals), 0.0)[component]
+    )

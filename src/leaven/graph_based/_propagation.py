@@ -216,7 +216,7 @@ class LabelPropagationClassifier(_PropagationClassifier):
         def step(F: NDArray[Any]) -> NDArray[Any]:
             new = inverse[:, None] * (graph.adjacency @ F)
             new[given] = Y[given]
-            return new
+            return np.asarray(new)
 
         return self._run(step, Y)
 

@@ -41,4 +41,4 @@ def project_to_simplex(scores: NDArray[Any]) -> NDArray[Any]:
     count = np.arange(1, scores.shape[1] + 1)
     support = (falling * count > excess).sum(axis=1)
     shift = excess[np.arange(len(scores)), support - 1] / support
-    return np.maximum(scores - shift[:, None], 0.0).astype(scores.dtype, copy=False)
+    return np.asarray(np.maximum(scores - shift[:, None], 0.0).astype(scores.dtype, copy=False))

@@ -186,7 +186,7 @@ class DaskPartitions:
         while len(results) > 1:
             groups = range(0, len(results), SPLIT_EVERY)
             results = [join(name, *results[start : start + SPLIT_EVERY]) for start in groups]
-        (total,) = dask.compute(results[0])
+        total: T = dask.compute(results[0])[0]
         return total
 
     def to_array(self, lengths: Sequence[int], shape: tuple[int, ...], dtype: Any) -> Any:

@@ -36,8 +36,8 @@ def class_shares(rows: Any, classes: list[Any], name: str) -> NDArray[np.float64
     array([0.75, 0.25])
     """
     if np.ndim(rows) == 1:
-        return one_hot(known_codes(rows, classes, name), len(classes)).mean(axis=0)
-    return check_probabilities(rows, classes, name).mean(axis=0)
+        return np.asarray(one_hot(known_codes(rows, classes, name), len(classes)).mean(axis=0))
+    return np.asarray(check_probabilities(rows, classes, name).mean(axis=0))
 
 
 def known_codes(labels: Any, classes: list[Any], name: str) -> NDArray[np.intp]:

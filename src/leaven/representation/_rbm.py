@@ -62,8 +62,8 @@ def free_energy(V: NDArray[Any], machine: Machine) -> NDArray[Any]:
     else:
         hidden = inputs @ c + 0.5 * (inputs**2).sum(axis=1)
     if machine.visible == "binary":
-        return -V @ b - hidden
-    return 0.5 * ((V - b) ** 2).sum(axis=1) - hidden
+        return np.asarray(-V @ b - hidden)
+    return np.asarray(0.5 * ((V - b) ** 2).sum(axis=1) - hidden)
 
 
 def log_partition(machine: Machine) -> float:

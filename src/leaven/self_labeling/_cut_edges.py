@@ -150,11 +150,13 @@ def _between(
 ) -> NDArray[np.bool_]:
     """Tell for each of ``rows`` if a ``third`` row is nearer to it and to the row of ``gap``."""
     nearer = gap[third] < gap[rows][:, None]
-    return np.any(nearer & (distances(X[rows], X[third], metric) < gap[rows][:, None]), axis=1)
+    return np.asarray(
+        np.any(nearer & (distances(X[rows], X[third], metric) < gap[rows][:, None]), axis=1)
+    )
 
 
 def distances(A: Any, B: Any, metric: Any) -> NDArray[Any]:
     """Return the distances between the rows of ``A`` and ``B``, exact for close rows."""
     if metric == "euclidean" and not sparse.issparse(A):
-        return cdist(A, B)
+        return np.asarray(cdist(A, B))
     return np.asarray(pairwise_distances(A, B, metric=metric))

@@ -37,13 +37,13 @@ def class_quotas(counts: NDArray[np.intp], per_round: int | None) -> NDArray[np.
     array([2, 6, 2])
     """
     if per_round is None:
-        return np.maximum(1, np.rint(counts / counts.min())).astype(np.intp)
+        return np.asarray(np.maximum(1, np.rint(counts / counts.min())).astype(np.intp))
     share = per_round * counts / counts.sum()
     quotas = np.maximum(1, np.floor(share)).astype(np.intp)
     # The rest goes, one by one, to the class that is furthest below its share.
     for _ in range(per_round - int(quotas.sum())):
         quotas[np.argmax(share - quotas)] += 1
-    return quotas
+    return np.asarray(quotas)
 
 
 def top_per_class(

@@ -470,4 +470,6 @@ def _rayleigh_ritz(A: sparse.csr_array, V: Block) -> tuple[NDArray[Any], Block, 
 
 def _fix_signs(V: Block) -> Block:
     largest = np.abs(V).argmax(axis=0)
-    return V * np.where(V[largest, np.arange(V.shape[1])] < 0, -1.0, 1.0).astype(V.dtype)
+    return np.asarray(
+        V * np.where(V[largest, np.arange(V.shape[1])] < 0, -1.0, 1.0).astype(V.dtype)
+    )

@@ -166,4 +166,4 @@ def normalize_log_rows(log_joint: NDArray[np.float64]) -> NDArray[np.float64]:
     top += np.log(total)
     if any_lost:
         top[lost] = -np.inf
-    return top
+    return np.asarray(top)

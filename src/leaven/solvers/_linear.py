@@ -356,7 +356,7 @@ def _step(
     X += part
     np.multiply(Q, step, out=part)
     R -= part
-    return np.einsum("ij,ij->j", R, R)
+    return np.asarray(np.einsum("ij,ij->j", R, R))
 
 
 def multigrid(A: sparse.csr_array, smooth: NDArray[Any]) -> Callable[[NDArray[Any]], NDArray[Any]]:
@@ -376,11 +376,11 @@ def multigrid(A: sparse.csr_array, smooth: NDArray[Any]) -> Callable[[NDArray[An
 
     def cycle(R: NDArray[Any], depth: int = 0) -> NDArray[Any]:
         if depth == len(levels) - 1:
-            return coarsest @ R
+            return np.asarray(coarsest @ R)
         level = levels[depth]
         x = inverse[depth] * R
         x += level.P @ cycle(level.R @ (R - level.A @ x), depth + 1)
         x += inverse[depth] * (R - level.A @ x)
-        return x
+        return np.asarray(x)
 
     return cycle

@@ -169,7 +169,7 @@ class StemmedCountVectorizer(CountVectorizer):
         if isinstance(self.stop_words, str):
             is_english = self.stop_words == "auto" and self.language in ("english", "porter")
             if is_english or self.stop_words == "english":
-                return ENGLISH_STOP_WORDS
+                return frozenset(ENGLISH_STOP_WORDS)
             if self.stop_words == "auto":
                 raise ValueError(
                     f"There is no list of stop words for language={self.language!r}. Give "
