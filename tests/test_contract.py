@@ -58,6 +58,8 @@ DRAWS = "its random draws follow the order of the rows, or of the classes"
 EXEMPT: dict[tuple[str, str], str] = {
     ("ClasswiseAutoencoder", "exchange"): DRAWS,
     ("ClusterThenLabel", "permutation"): DRAWS,
+    ("CoForestClassifier", "permutation"): DRAWS,
+    ("CoForestClassifier", "exchange"): DRAWS,
     ("CoTrainingClassifier", "permutation"): DRAWS,
     ("S4VM", "permutation"): DRAWS,
     ("SetredClassifier", "permutation"): DRAWS,

@@ -19,9 +19,9 @@ from leaven._labels import UNLABELED, mask_labels
 from leaven.base import learns_from_unlabeled
 from leaven.testing._run import Check, run_checks
 
-TOLERANCE = 1e-4
+TOLERANCE = 1e-3
 """Difference of probabilities that is no difference: sums in another order, sparse products, and
-iterations that stop at a tolerance of 1e-4 or below. What is checked for is far larger."""
+iterations that stop at a tolerance of 1e-4, which leaves differences of about as much. What is checked for is far larger."""
 
 SEED = 0
 """For every ``random_state`` that is None, so that two fits can be compared."""
@@ -229,7 +229,8 @@ def check_pickles(estimator: Any, X: Any, y: Any) -> None:
     """It pickles when fitted, and answers the same."""
     fitted = _fit(estimator, X, y)
     other = pickle.loads(pickle.dumps(fitted))
-    assert_array_equal(other.predict_proba(X), fitted.predict_proba(X))
+    # Not to the bit: arrays that lie elsewhere in memory may be summed in another order.
+    assert_allclose(other.predict_proba(X), fitted.predict_proba(X), rtol=1e-9, atol=1e-12)
     assert_array_equal(other.transduction_, fitted.transduction_)
 
 
