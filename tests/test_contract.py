@@ -61,7 +61,6 @@ EXEMPT: dict[tuple[str, str], str] = {
     ("CoForestClassifier", "permutation"): DRAWS,
     ("CoForestClassifier", "exchange"): DRAWS,
     ("CoTrainingClassifier", "permutation"): DRAWS,
-    ("S4VM", "permutation"): DRAWS,
     ("SetredClassifier", "permutation"): DRAWS,
     ("TriTrainingClassifier", "permutation"): DRAWS,
 }
