@@ -21,7 +21,8 @@ from leaven.testing._run import Check, run_checks
 
 TOLERANCE = 1e-3
 """Difference of probabilities that is no difference: sums in another order, sparse products, and
-iterations that stop at a tolerance of 1e-4, which leaves differences of about as much. What is checked for is far larger."""
+iterations that stop at a tolerance of 1e-4, which leaves differences of about as much. What is
+checked for is far larger."""
 
 SEED = 0
 """For every ``random_state`` that is None, so that two fits can be compared."""
