@@ -278,7 +278,7 @@ def _k_means(rows: Floats, n_clusters: int, rng: np.random.Generator) -> Floats:
     sample = rows[rng.choice(len(rows), size=n_training, replace=False)]
     centers = sample[:n_clusters].copy()
     if n_clusters == 1:
-        return sample.mean(axis=0, keepdims=True)
+        return np.asarray(sample.mean(axis=0, keepdims=True))
     for _ in range(_ITERATIONS):
         label = _nearest(sample, centers)
         order = np.argsort(label, kind="stable")
@@ -318,7 +318,7 @@ def _squared(A: Floats, B: Floats) -> Floats:
     D *= -2.0
     D += np.einsum("ij,ij->i", B, B)
     D += np.einsum("ij,ij->i", A, A)[:, None]
-    return np.maximum(D, 0.0, out=D)
+    return np.asarray(np.maximum(D, 0.0, out=D))
 
 
 def _smallest(D: Floats, k: int) -> Ints:
@@ -360,7 +360,7 @@ def _first_of_each(owner: Ints, value: Floats, n: int, k: int) -> Ints:
         key |= np.arange(len(owner), dtype=np.uint64)
         key.sort()
         by = (key & np.uint64((1 << _PLACE_BITS) - 1)).astype(np.intp)
-    return by[np.searchsorted(owner[by], np.arange(n))[:, None] + np.arange(k)]
+    return np.asarray(by[np.searchsorted(owner[by], np.arange(n))[:, None] + np.arange(k)])
 
 
 def _ranks(D: Floats) -> Ints:
