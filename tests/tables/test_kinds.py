@@ -43,18 +43,18 @@ CASES: list[tuple[str, Any, str]] = [
     ("nullable", pd.array([None, *RNG.integers(0, 30, N - 1)], dtype="Int64"), "number"),
     ("with infinity", np.append(RNG.normal(size=N - 1), np.inf), "number"),
     ("duration", pd.to_timedelta(RNG.integers(0, 99, N), unit="h"), "number"),
-    ("zero or one", RNG.integers(0, 2, N), "levels"),
-    ("three codes as text", RNG.choice(["1", "2", "3"], N), "levels"),
-    ("booleans", RNG.random(N) > 0.5, "levels"),
-    ("booleans with gaps", [True, None, False] * 20, "levels"),
-    ("one value and gaps", ["x", None] * 30, "levels"),
-    ("one number and gaps", [3.0, None] * 30, "levels"),
-    ("levels", RNG.choice(["a", "b c d e"], N), "levels"),
-    ("category", pd.Categorical(RNG.choice(list("abc"), N)), "levels"),
-    ("category of integers", pd.Categorical(RNG.integers(0, 9, N)), "levels"),
+    ("zero or one", RNG.integers(0, 2, N), "category"),
+    ("three codes as text", RNG.choice(["1", "2", "3"], N), "category"),
+    ("booleans", RNG.random(N) > 0.5, "category"),
+    ("booleans with gaps", [True, None, False] * 20, "category"),
+    ("one value and gaps", ["x", None] * 30, "category"),
+    ("one number and gaps", [3.0, None] * 30, "category"),
+    ("category", RNG.choice(["a", "b c d e"], N), "category"),
+    ("category", pd.Categorical(RNG.choice(list("abc"), N)), "category"),
+    ("category of integers", pd.Categorical(RNG.integers(0, 9, N)), "category"),
     ("category of numbers as text", pd.Categorical([str(i % 9) for i in range(N)]), "number"),
-    ("store_id", RNG.integers(100, 120, N), "levels"),
-    ("numbers or words", RNG.choice(np.array([1, "x", None], dtype=object), N), "levels"),
+    ("store_id", RNG.integers(100, 120, N), "category"),
+    ("numbers or words", RNG.choice(np.array([1, "x", None], dtype=object), N), "category"),
     ("dates", DATES, "date"),
     ("dates with a zone", DATES.tz_localize("Asia/Tokyo"), "date"),
     ("iso dates as text", DATES.strftime("%Y-%m-%d %H:%M"), "date"),
@@ -93,7 +93,7 @@ def test_kind(name: str, values: Any, expected: str) -> None:
     # Whatever the kind is, the column can be read as it.
     if expected in ("number", "date"):
         assert np.isfinite(as_numbers(table[name], kind)).mean() > 0.9
-    if expected in ("levels", "text"):
+    if expected in ("category", "text"):
         assert set(as_cells(table[name]).map(type)) == {str}
 
 
@@ -103,9 +103,9 @@ def test_a_long_column_of_mostly_distinct_words_is_dropped() -> None:
     assert kind.reason == "like an id: 80% of its values are distinct"
 
 
-def test_a_short_column_of_mostly_distinct_words_is_levels() -> None:
+def test_a_short_column_of_mostly_distinct_words_is_a_category() -> None:
     (kind,) = column_kinds(pd.DataFrame({"c": ["a", "b", "c", "c"]}))
-    assert kind.kind == "levels"
+    assert kind.kind == "category"
 
 
 def test_text_on_request() -> None:

@@ -193,7 +193,7 @@ def test_text_can_be_named_in_several_ways() -> None:
     table["t"] = np.where(few_labels(truth), truth, -1)
     for text in ("note", ["note"], ("note",), {"note"}):
         assert label_table(table, "t", text=text).summary.columns["note"] == "text"
-    assert label_table(table, "t").summary.columns["note"] == "levels"
+    assert label_table(table, "t").summary.columns["note"] == "category"
 
 
 def test_a_table_of_texts() -> None:

@@ -1,4 +1,4 @@
-"""Columns to features: scales, levels, texts, weights."""
+"""Columns to features: scales, categories, texts, weights."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from leaven.tables import _columns as columns_module
 from leaven.tables import _prepare as prepare_module
 from leaven.tables._column_weights import (
     block_weights,
+    category_weight,
     class_separation,
     column_weights,
     distance_spread,
-    level_weight,
 )
-from leaven.tables._columns import LevelColumns, NumberColumns, TextColumn
+from leaven.tables._columns import CategoryColumns, NumberColumns, TextColumn
 from leaven.tables._kinds import ColumnKind
 
 
@@ -98,9 +98,9 @@ def test_missing_numbers_are_the_median_and_marked() -> None:
 # Levels
 
 
-def levels(*columns: list, max_levels: int = 50) -> tuple[LevelColumns, pd.DataFrame]:
+def categories(*columns: list, max_categories: int = 50) -> tuple[CategoryColumns, pd.DataFrame]:
     table = pd.DataFrame({f"c{j}": column for j, column in enumerate(columns)})
-    return LevelColumns([ColumnKind(name, "levels") for name in table], max_levels), table
+    return CategoryColumns([ColumnKind(name, "category") for name in table], max_categories), table
 
 
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.3])
@@ -129,8 +129,8 @@ def test_numbers_are_read_once_to_learn_and_transform(
     assert_array_equal(both.transform(table), expected)
 
 
-def test_different_levels_have_squared_distance_one() -> None:
-    transformer, table = levels(["a", "b", "c"] * 4, ["x", "y"] * 6)
+def test_different_categories_have_squared_distance_one() -> None:
+    transformer, table = categories(["a", "b", "c"] * 4, ["x", "y"] * 6)
     Z = transformer.fit_transform(table).toarray()
     assert Z.shape == (12, 4)
     for i, j in combinations(range(12), 2):
@@ -138,8 +138,8 @@ def test_different_levels_have_squared_distance_one() -> None:
         assert_allclose(((Z[i] - Z[j]) ** 2).sum(), differ, rtol=1e-5)
 
 
-def test_rare_levels_are_together_and_the_missing_ones_a_level() -> None:
-    transformer, table = levels(["a"] * 5 + ["b"] * 4 + ["c", "d"] + [None] * 3)
+def test_rare_categories_are_together_and_the_missing_ones_a_category() -> None:
+    transformer, table = categories(["a"] * 5 + ["b"] * 4 + ["c", "d"] + [None] * 3)
     Z = transformer.fit_transform(table).toarray()
     names = transformer.get_feature_names_out().tolist()
     assert names == ["c0_(missing)", "c0_a", "c0_b", "c0_(other)"]
@@ -148,22 +148,22 @@ def test_rare_levels_are_together_and_the_missing_ones_a_level() -> None:
     assert_array_equal(new.argmax(axis=1), [3, 1])
 
 
-def test_most_frequent_levels_are_kept() -> None:
+def test_most_frequent_categories_are_kept() -> None:
     column = [f"l{i}" for i in range(10) for _ in range(i + 2)]
-    transformer, table = levels(column, max_levels=3)
+    transformer, table = categories(column, max_categories=3)
     assert transformer.fit_transform(table).shape[1] == 4
     names = transformer.get_feature_names_out().tolist()
     assert names == ["c0_l7", "c0_l8", "c0_l9", "c0_(other)"]
 
 
-def test_unknown_levels_without_rare_ones_are_no_level() -> None:
-    transformer, table = levels(["a", "b", "c"] * 4)
+def test_unknown_categories_without_rare_ones_are_none() -> None:
+    transformer, table = categories(["a", "b", "c"] * 4)
     transformer.fit(table)
     assert transformer.transform(pd.DataFrame({"c0": ["new"]})).nnz == 0
 
 
-def test_levels_that_all_occur_once_give_nothing() -> None:
-    transformer, table = levels(["a", "b", "c"], ["x", "x", "y"])
+def test_categories_that_all_occur_once_give_nothing() -> None:
+    transformer, table = categories(["a", "b", "c"], ["x", "x", "y"])
     Z = transformer.fit_transform(table)
     assert Z.shape == (3, 1)
     assert transformer.get_feature_names_out().tolist() == ["c1_(other)"]
@@ -291,21 +291,21 @@ def test_the_useless_block_does_not_choose_the_neighbors() -> None:
         assert weight[name] / max(weight.values()) >= plain[name] / max(plain.values())
 
 
-def test_a_few_levels_are_as_far_as_the_tenth_neighbor() -> None:
+def test_a_few_categories_are_as_far_as_the_tenth_neighbor() -> None:
     rng = np.random.default_rng(0)
     numbers = rng.normal(size=(300, 6)).astype(np.float32)
     distance = np.sqrt(((numbers[:, None] - numbers[None]) ** 2).sum(axis=-1))
     tenth = np.median(np.sort(distance, axis=1)[:, 10]) ** 2
     scaled = numbers * np.float32(np.sqrt(0.5 / tenth))
-    assert_allclose(level_weight(scaled, 1, np.random.RandomState(0)), 0.5, rtol=1e-3)
-    near = level_weight(numbers * 1e-3, 3, np.random.RandomState(0))
+    assert_allclose(category_weight(scaled, 1, np.random.RandomState(0)), 0.5, rtol=1e-3)
+    near = category_weight(numbers * 1e-3, 3, np.random.RandomState(0))
     assert_allclose(near, 0.25)
-    assert level_weight(numbers * 1e-3, 6, np.random.RandomState(0)) == 1.0
-    assert level_weight(numbers * 100, 1, np.random.RandomState(0)) == 1.0
-    assert level_weight(numbers[:, :0], 1, np.random.RandomState(0)) == 1.0
+    assert category_weight(numbers * 1e-3, 6, np.random.RandomState(0)) == 1.0
+    assert category_weight(numbers * 100, 1, np.random.RandomState(0)) == 1.0
+    assert category_weight(numbers[:, :0], 1, np.random.RandomState(0)) == 1.0
 
 
-def test_a_useless_level_does_not_cut_the_table_into_pieces() -> None:
+def test_a_useless_category_does_not_cut_the_table_into_pieces() -> None:
     rng = np.random.default_rng(0)
     n = 400
     plane = rng.normal(size=(n, 2)) @ rng.normal(size=(2, 8))
@@ -393,7 +393,7 @@ def test_two_texts_are_weighed() -> None:
     assert_allclose(preparer.transform(table).toarray(), Z.toarray(), atol=1e-6)
 
 
-def test_large_tables_have_fewer_levels_or_stay_sparse(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_tables_have_fewer_categories_or_stay_sparse(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     table = pd.DataFrame({c: rng.choice([f"l{i}" for i in range(30)], 400) for c in "ab"})
     assert TablePreparer().fit_transform(table).shape[1] == 60
@@ -430,8 +430,8 @@ def test_errors() -> None:
         TablePreparer().fit(pd.DataFrame({"a": [1, 1]}))
     with pytest.raises(TableError, match="no value is frequent"):
         TablePreparer().fit(pd.DataFrame({"a": ["x", None], "b": [None, "y"]}))
-    with pytest.raises(ValueError, match="max_levels"):
-        TablePreparer(max_levels=1).fit(mixed_table())
+    with pytest.raises(ValueError, match="max_categories"):
+        TablePreparer(max_categories=1).fit(mixed_table())
     with pytest.raises(TableError, match="no text column 'nope'"):
         TablePreparer(text=["nope"]).fit(mixed_table())
     with pytest.raises(ValueError, match="0 sample"):
@@ -443,3 +443,12 @@ def test_errors() -> None:
 @parametrize_with_checks([TablePreparer(random_state=0)])
 def test_sklearn_contract(estimator: TablePreparer, check: object) -> None:
     check(estimator)  # type: ignore[operator]
+
+
+def test_the_former_name_of_max_categories() -> None:
+    column = pd.DataFrame({"c": list("abcd") * 6 + list("e") * 9})
+    new = TablePreparer(max_categories=2, random_state=0).fit_transform(column)
+    with pytest.warns(FutureWarning, match="max_levels of TablePreparer is deprecated since"):
+        old = TablePreparer(max_levels=2, random_state=0).fit_transform(column)
+    np.testing.assert_array_equal(old, new)
+    assert old.shape[1] == 3  # two categories and the rest

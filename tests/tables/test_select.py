@@ -72,7 +72,7 @@ def test_labels_that_are_held_out_have_no_part_in_the_weights(
     codes[:40] = np.arange(40) % 2
 
     def score(when: str) -> float:
-        monkeypatch.setattr(tables_select, "_when_to_weigh", lambda *arguments: when)
+        monkeypatch.setattr(tables_select, "_when_to_learn_weights", lambda *arguments: when)
         found = chosen(rows, codes, candidates=["harmonic"])
         return found.selection.outcomes[0].estimate.value
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from leaven.tables import LabelingResult, LabelingSummary
 
 STANDARD_STREAM = "-"
+# What fits on a usual screen of 80 columns and some 40 lines.
 _MOST_CLASSES = 20
 _MOST_COLUMNS = 12
 _ASKED_COLUMNS = 4

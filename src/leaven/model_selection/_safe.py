@@ -114,9 +114,9 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
     The default candidates are, supervised, "logistic-regression", "naive-bayes" and
     "linear-svm"; semi-supervised, "harmonic" (with class mass normalization), "consistency",
     "spectral-transducer", "naive-bayes-em" (with the weight of unlabeled rows chosen among
-    0.01, 0.1 and 1), "self-training" (of logistic regression, with the surest two fifths of
-    the rows), "transductive-svm" and "cluster-then-label". Of equal scores the first in
-    this order is taken. Naive Bayes is of the kind that fits the data: Bernoulli for zeros and
+    0.01, 0.1 and 1), "self-training" (of logistic regression, with the most confident two
+    fifths of the rows), "transductive-svm" and "cluster-then-label". Of equal scores the first
+    in this order is taken. Naive Bayes is of the kind that fits the data: Bernoulli for zeros and
     ones, multinomial for counts and nonnegative sparse rows, Gaussian otherwise.
     "transductive-svm" is skipped with more than 5,000 rows or three classes; give it as
     an estimator of your own to try it nevertheless.

@@ -134,7 +134,7 @@ def tune(
     random_state : int, RandomState instance or None, default=None
         Seed of the folds, or of the rows held out. It is not handed to the estimator.
     verbose : int, default=0
-        1 logs a line a stage to the logger ``leaven``.
+        1 logs a line per stage to the logger ``leaven``.
 
     Returns
     -------

@@ -152,7 +152,7 @@ def curve_section(curve: pd.DataFrame | None) -> str:
         else ""
     )
     return (
-        f"{opening}<p>Accuracy on labels held out, when only so many labels are used. A curve "
+        f"{opening}<p>Accuracy on held-out labels, by the number of labels that were used. A curve "
         "that still rises says that more labels will pay.</p>"
         f'<figure>{curve_legend(shown)}<div class="plot">{curves(curve, shown)}</div>'
         "<figcaption>Accuracy against the number of labels; each doubling has the same width. The "

@@ -18,6 +18,7 @@ from leaven.report._style import POLICY, SCRIPT, STYLE
 from leaven.report._text import bullets, count, name, percent, safe, table
 from leaven.tables import LabelingResult, LabelingSummary
 
+# Rows of a table on the page: what a reader looks through, and what keeps the page small.
 _HARDEST = 10
 _MOST_ASKED = 100
 _MOST_COLUMNS = 100
@@ -47,7 +48,7 @@ def render_report(
     Returns
     -------
     str
-        A page that needs nothing else: no style sheet, no picture and no script from outside,
+        A page that needs nothing else: no style sheet, no image and no script from outside,
         and no network, which a content security policy in the page forbids.
 
     Examples
@@ -136,7 +137,7 @@ def _checked_accuracy(result: LabelingResult) -> str:
         return unchecked
     return (
         f"On average it is {result.summary.mean_confidence:.2f}; of the labels that were held "
-        f"out, the method called {percent(float(found['score'].iloc[0]))} right."
+        f"out, the method got {percent(float(found['score'].iloc[0]))} right."
     )
 
 

@@ -38,10 +38,10 @@ _ROUNDS, _PART_PER_ROUND = 2, 5
 rounds."""
 
 _MAX_ITER = 1_000
-"""Of logistic regression, whose default of 100 is too few for columns of unequal scale."""
+"""Of logistic regression: ten times the default, so that it also converges on wide rows."""
 
 _MAX_ITER_SVM = 10_000
-"""Of the linear support vector machine; its default of 1,000 warns on few rows already."""
+"""Of the linear support vector machine: ten times the default, for the same reason."""
 
 _UNKNOWN_COST = 1_000
 """Rank of an estimator of the user's: after the defaults, the supervised ones first."""
@@ -184,7 +184,7 @@ RECIPES: dict[str, Recipe] = {
     ),
 }
 """The default candidates by name. Of equal scores the first in this order is taken. ``max_rows``
-is where a fit takes about a minute on one core (benchmarks/safe.py prints seconds)."""
+and ``max_classes`` bound the time of one fit, which grows faster than the rows for these."""
 
 
 def candidate_names() -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from leaven.statistics import (
 LEAD = 2.0
 """Standard errors by which a single candidate must lead the vote, or be behind the best to lose
 its vote. There are many of them, and the best of many has a selection bias: with one standard
-error accuracy fell (benchmarks/safe.py)."""
+error accuracy fell."""
 
 _VISIBLE_BIAS = 0.005
 """Below this the selection bias is rounded away in a sentence, and not mentioned."""

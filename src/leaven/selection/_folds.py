@@ -17,8 +17,8 @@ Score = Callable[[NDArray[Any], NDArray[np.intp]], float]
 """A score of the class probabilities of some rows, given with these rows; larger is better."""
 
 _FITS = 10
-"""Fits of each candidate, about, if the number of repeats is "auto": with more, the error of the
-estimate fell by less than that which the number of labels sets (benchmarks/safe.py)."""
+"""Fits of each candidate, about, if the number of repeats is "auto": repeats average over the
+choice of folds, but no number of them makes up for few labels."""
 
 _MAX_SPLITS = 5
 """More folds would train on a few more labels, but repeats tell more for the same time."""

@@ -18,14 +18,21 @@ from leaven.tables._kinds import (
     ColumnKind,
     as_cells,
     as_numbers,
-    level_cells,
-    rarest_level,
+    category_cells,
+    rarest_category,
 )
 
 _CLIP = 3.0
+"""Robust standard deviations from the median beyond which a number is an outlier."""
+
 _IQR_OF_NORMAL = 1.349
+"""Interquartile range of a normal distribution, in standard deviations."""
+
 _MISSING_SHARE = 0.01
+"""Share of missing cells from which a feature marks them: a mark on fewer rows tells nothing."""
+
 _OTHER = -1
+"""What pandas gives for a value that is not in an index."""
 
 
 class NumberColumns(TransformerMixin, BaseEstimator):
@@ -123,39 +130,39 @@ class NumberColumns(TransformerMixin, BaseEstimator):
         return np.asarray(names, dtype=object)
 
 
-class LevelColumns(TransformerMixin, BaseEstimator):
-    """Levels: one indicator each, with rare levels together.
+class CategoryColumns(TransformerMixin, BaseEstimator):
+    """Categories: one indicator each, with rare ones together.
 
-    The indicators are divided by √2, so that two rows with different levels have the squared
-    distance one; a standardized number has two on average. Weighing rare levels up, as
+    The indicators are divided by √2, so that two rows of different categories have the squared
+    distance one; a standardized number has two on average. Giving rare categories more weight, as
     standardizing the indicators would, cost five points of accuracy on discrete tables.
 
     Parameters
     ----------
     kinds : list of ColumnKind
         Of the columns, in their order.
-    max_levels : int
-        Of one column; the levels beyond, the rarest, are together.
+    max_categories : int
+        Of one column; those beyond, the rarest, are together.
     """
 
-    def __init__(self, kinds: list[ColumnKind], max_levels: int = 50) -> None:
+    def __init__(self, kinds: list[ColumnKind], max_categories: int = 50) -> None:
         self.kinds = kinds
-        self.max_levels = max_levels
+        self.max_categories = max_categories
 
-    def fit(self, X: pd.DataFrame, y: Any = None) -> LevelColumns:
-        """Learn which levels are frequent."""
-        rarest = rarest_level(len(X))
-        self.levels_: list[pd.Index] = []
+    def fit(self, X: pd.DataFrame, y: Any = None) -> CategoryColumns:
+        """Learn which categories are frequent."""
+        rarest = rarest_category(len(X))
+        self.categories_: list[pd.Index] = []
         self.with_other_: list[bool] = []
         for j in range(len(self.kinds)):
-            counts = level_cells(X.iloc[:, j]).value_counts()
-            kept = counts[counts >= rarest].iloc[: self.max_levels]
+            counts = category_cells(X.iloc[:, j]).value_counts()
+            kept = counts[counts >= rarest].iloc[: self.max_categories]
             # Sorted by name, so that the order of the rows changes nothing.
-            self.levels_.append(pd.Index(sorted(kept.index), dtype=object))
+            self.categories_.append(pd.Index(sorted(kept.index), dtype=object))
             self.with_other_.append(len(kept) < len(counts))
         widths = [
-            len(levels) + other
-            for levels, other in zip(self.levels_, self.with_other_, strict=True)
+            len(categories) + other
+            for categories, other in zip(self.categories_, self.with_other_, strict=True)
         ]
         # Two groups of rows need one indicator; one group alone tells nothing.
         self.widths_ = np.array([width if width > 2 else width - 1 for width in widths], dtype=int)
@@ -170,12 +177,12 @@ class LevelColumns(TransformerMixin, BaseEstimator):
         data: list[NDArray[np.float32]] = []
         start = 0
         for j, width in enumerate(self.widths_):
-            codes: NDArray[np.intp] = self.levels_[j].get_indexer(
-                pd.Index(level_cells(X.iloc[:, j]), dtype=object)
+            codes: NDArray[np.intp] = self.categories_[j].get_indexer(
+                pd.Index(category_cells(X.iloc[:, j]), dtype=object)
             )
             if self.with_other_[j]:
-                codes = np.where(codes == _OTHER, len(self.levels_[j]), codes)
-            # A level that was not there in fit, in a column without rare levels, is no level.
+                codes = np.where(codes == _OTHER, len(self.categories_[j]), codes)
+            # A category that was not there in fit, in a column without rare ones, is none.
             present = codes >= (1 if width == 1 else 0)
             rows.append(np.flatnonzero(present).astype(np.int32))
             columns.append((codes[present] - (1 if width == 1 else 0) + start).astype(np.int32))
@@ -187,12 +194,12 @@ class LevelColumns(TransformerMixin, BaseEstimator):
         return sparse.csr_matrix(entries, shape=(n, start), dtype=np.float32)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """``column_level`` for each indicator."""
+        """``column_category`` for each indicator."""
         names: list[str] = []
-        for kind, levels, other, width in zip(
-            self.kinds, self.levels_, self.with_other_, self.widths_, strict=True
+        for kind, categories, other, width in zip(
+            self.kinds, self.categories_, self.with_other_, self.widths_, strict=True
         ):
-            own = [f"{kind.name}_{level or '(missing)'}" for level in levels]
+            own = [f"{kind.name}_{category or '(missing)'}" for category in categories]
             own += [f"{kind.name}_(other)"] * other
             names += own[1:] if width == 1 else own[:width]
         return np.asarray(names, dtype=object)
@@ -204,7 +211,7 @@ class TextColumn(TransformerMixin, BaseEstimator):
     Logarithmic term counts gave several points of accuracy on 20 Newsgroups, pairs of words
     took some away, and leaving out the most frequent words made no difference. Stems instead
     of words (:class:`leaven.text.StemmedCountVectorizer`) cost 0.5 points on the support
-    tickets and 1.8 on two newsgroups on hardware, at 5 labels a class; and what is installed
+    tickets and 1.8 on two newsgroups on hardware, at 5 labels per class; and what is installed
     should not change a result. No list of stop words is used, as the language is not known.
 
     Parameters

@@ -124,7 +124,7 @@ class TableComparison:
                 f"blocks): {self.critical_difference:.2f}.",
                 *(f"Not different: {', '.join(group)}." for group in self.groups if group[1:]),
                 "The draws share the rows of one table: the tests say which method is better on "
-                "this table, are too sure of it, and say nothing of other tables.",
+                "this table, overstate how clearly, and say nothing of other tables.",
             ]
         return lines
 

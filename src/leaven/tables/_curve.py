@@ -20,7 +20,7 @@ MAX_ROWS = 5_000
 method."""
 
 _SHARES = (0.25, 0.5, 1.0)
-"""Of the labels: each doubling is one step of the curve, on which accuracy is close to linear."""
+"""Of the labels: each doubling is one step of the curve, whose axis is logarithmic."""
 
 _MIN_LABELS = 12
 """With fewer, the standard error of a point is above 0.14 and hides any slope."""

@@ -30,8 +30,13 @@ _SUFFIXES = {
 }
 
 _FIRST_SAMPLE = 1 << 16
+"""Bytes that are read at first to tell delimiter and line ends: some hundred usual lines."""
+
 _LAST_SAMPLE = 1 << 24
+"""Bytes after which a header is looked for no further: 16 MB hold a million column names."""
+
 _SAMPLED_RECORDS = 50
+"""Records whose number of cells is compared with that of the header."""
 
 
 @dataclass(frozen=True)

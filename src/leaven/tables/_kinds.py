@@ -1,4 +1,4 @@
-"""What the columns of a table hold: numbers, levels, dates, texts, or nothing of use."""
+"""What the columns of a table hold: numbers, categories, dates, texts, or nothing of use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pandas as pd
 from leaven._suggest import did_you_mean
 from leaven.tables._errors import TableError
 
-NUMBER, LEVELS, DATE, TEXT, DROPPED = "number", "levels", "date", "text", "dropped"
+NUMBER, CATEGORY, DATE, TEXT, DROPPED = "number", "category", "date", "text", "dropped"
 
 MISSING_WORDS = frozenset(
     ["", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None", "?", "-", "<NA>"]
@@ -32,18 +32,29 @@ DATE_FORMATS = (
     "%d-%b-%Y",
 )
 
-IMAGE_PATHS = "paths of images: extract features from the pictures first, a column each"
+IMAGE_PATHS = "paths of images: extract features from the images first, one column each"
 """Why a column of such paths is dropped."""
 
 _IMAGE = re.compile(r"\.(?:png|jpe?g|gif|bmp|tiff?|webp|heic|svg|dcm)$", re.IGNORECASE)
 _SAMPLE = 1000
-# A number with so few values is a code or a yes/no: as levels it did better on the tables
-# where it is a code (Monk's problems, solar flares), and not worse on the others.
+"""Cells that are looked at to tell the kind of a column of strings."""
+
 _FEW_NUMBERS = 3
+"""Distinct values of a number that is a code or a yes/no: as a category it did better on the
+tables where it is a code (Monk's problems, solar flares), and not worse on the others."""
+
 _PARSED_SHARE = 0.95
+"""Share of the cells that must be numbers or dates: one typing error in twenty is forgiven."""
+
 _TEXT_WORDS = 2.5
+"""Words per cell, on average, from which a column is a text: names of things have one or two."""
+
 _NAME_WORDS = 1.5
-_MANY_LEVELS = 200
+"""Words per cell, on average, below which distinct cells are names or ids and not a text."""
+
+_MANY_CATEGORIES = 200
+"""Distinct values beyond which a column is no category: most of them would be rare."""
+
 _ID_NAME = re.compile(
     r"(?:^|[_\W])(?:id|ids|uuid|guid|key|rowid|index)$|[a-z]I[dD]$", re.IGNORECASE
 )
@@ -56,7 +67,7 @@ class ColumnKind:
     Parameters
     ----------
     name : str
-    kind : {"number", "levels", "date", "text", "dropped"}
+    kind : {"number", "category", "date", "text", "dropped"}
     reason : str
         Why a column is dropped; empty for the others.
     date_format : str, optional
@@ -95,25 +106,25 @@ def column_kinds(table: pd.DataFrame, *, text: Collection[Hashable] = ()) -> lis
     """
     kinds = [_kind_of(table[name], forced=name in text) for name in table.columns]
     return [
-        kind if kind.kind != LEVELS or _has_two_groups(table[name]) else _without_groups(kind)
+        kind if kind.kind != CATEGORY or _has_two_groups(table[name]) else _without_groups(kind)
         for name, kind in zip(table.columns, kinds, strict=True)
     ]
 
 
-def rarest_level(n_rows: int) -> int:
-    """How often a level must occur to be one of its own."""
+def rarest_category(n_rows: int) -> int:
+    """How often a category must occur to be one of its own."""
     return min(max(2, n_rows // 1000), 20)
 
 
-def level_cells(values: pd.Series) -> pd.Series:
-    """Names of the levels of a column, without white space around them."""
+def category_cells(values: pd.Series) -> pd.Series:
+    """Names of the categories of a column, without white space around them."""
     return as_cells(values).str.strip()
 
 
 def _has_two_groups(values: pd.Series) -> bool:
-    """Whether more remains of the levels than one group of rare ones."""
-    counts = level_cells(values).value_counts()
-    frequent = int((counts >= rarest_level(len(values))).sum())
+    """Whether more remains of the categories than one group of rare ones."""
+    counts = category_cells(values).value_counts()
+    frequent = int((counts >= rarest_category(len(values))).sum())
     return frequent + (frequent < len(counts)) > 1
 
 
@@ -139,7 +150,7 @@ def as_numbers(values: pd.Series, kind: ColumnKind) -> np.ndarray[Any, np.dtype[
 
 
 def as_cells(values: pd.Series) -> pd.Series:
-    """Strings of a column of kind "levels" or "text", with ``""`` where there is none."""
+    """Strings of a column of kind "category" or "text", with ``""`` where there is none."""
     if isinstance(values.dtype, pd.CategoricalDtype):
         values = values.astype(object)
     missing = values.isna()
@@ -149,7 +160,7 @@ def as_cells(values: pd.Series) -> pd.Series:
 
 def _strings(values: pd.Series) -> pd.Series:
     if values.dtype.kind == "f" or isinstance(values.dtype, pd.Float64Dtype):
-        # 1.0 in a column of floats is the level "1" of a column of integers with gaps.
+        # 1.0 in a column of floats is the category "1" of a column of integers with gaps.
         return values.map("{:g}".format, na_action="ignore").astype(object)
     return values.astype(str)
 
@@ -174,7 +185,7 @@ def _kind_of(values: pd.Series, *, forced: bool) -> ColumnKind:
     if inferred == "time":
         return ColumnKind(name, NUMBER)
     if inferred == "boolean" or n_distinct == 1:
-        return ColumnKind(name, LEVELS)
+        return ColumnKind(name, CATEGORY)
     if not _is_textual(values):
         return _kind_of_numbers(name, values, present)
     numbers = _numbers_among(present)
@@ -192,7 +203,7 @@ def _kind_of_numbers(name: str, values: pd.Series, present: pd.Series) -> Column
     if pd.api.types.is_timedelta64_dtype(present.dtype):
         return ColumnKind(name, NUMBER)
     if isinstance(present.dtype, pd.CategoricalDtype):
-        return ColumnKind(name, LEVELS)
+        return ColumnKind(name, CATEGORY)
     numbers = present.to_numpy(dtype=np.float64)
     numbers = numbers[np.isfinite(numbers)]
     distinct = np.unique(numbers)
@@ -201,7 +212,7 @@ def _kind_of_numbers(name: str, values: pd.Series, present: pd.Series) -> Column
     if len(distinct) == 1 and len(numbers) == len(values):
         return ColumnKind(name, DROPPED, "constant")
     if len(distinct) <= _FEW_NUMBERS and len(numbers) >= 3 * len(distinct):
-        return ColumnKind(name, LEVELS)
+        return ColumnKind(name, CATEGORY)
     if not (distinct == np.floor(distinct)).all():
         return ColumnKind(name, NUMBER)
     named_id = _ID_NAME.search(name) is not None
@@ -210,7 +221,7 @@ def _kind_of_numbers(name: str, values: pd.Series, present: pd.Series) -> Column
         if named_id or not name.strip() or distinct[-1] - distinct[0] == len(distinct) - 1:
             return ColumnKind(name, DROPPED, "an id: every value is distinct")
     elif named_id:
-        return ColumnKind(name, LEVELS)
+        return ColumnKind(name, CATEGORY)
     return ColumnKind(name, NUMBER)
 
 
@@ -219,20 +230,20 @@ def _kind_of_strings(
 ) -> ColumnKind:
     mostly_distinct = n_distinct > 0.5 * len(present)
     if isinstance(values.dtype, pd.CategoricalDtype) and not mostly_distinct:
-        return ColumnKind(name, LEVELS)
+        return ColumnKind(name, CATEGORY)
     words = float(_some(present).str.count(r"\S+").mean())
-    if words >= _TEXT_WORDS and (mostly_distinct or n_distinct > _MANY_LEVELS):
+    if words >= _TEXT_WORDS and (mostly_distinct or n_distinct > _MANY_CATEGORIES):
         return ColumnKind(name, TEXT)
     if not mostly_distinct:
-        return ColumnKind(name, LEVELS)
+        return ColumnKind(name, CATEGORY)
     if words >= _NAME_WORDS or _has_no_spaces_between_words(present):
         return ColumnKind(name, TEXT)
     if n_distinct == len(present):
         return ColumnKind(name, DROPPED, "an id: every value is distinct")
-    if n_distinct > _MANY_LEVELS:
+    if n_distinct > _MANY_CATEGORIES:
         share = n_distinct / len(present)
         return ColumnKind(name, DROPPED, f"like an id: {share:.0%} of its values are distinct")
-    return ColumnKind(name, LEVELS)
+    return ColumnKind(name, CATEGORY)
 
 
 def _is_textual(values: pd.Series) -> bool:

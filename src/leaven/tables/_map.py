@@ -1,4 +1,4 @@
-"""A picture of a table in two dimensions."""
+"""A map of a table in two dimensions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def map_points(
     Parameters
     ----------
     Z : {array, CSR matrix} of shape (n_samples, n_features)
-        Weighed; sparse rows are not centered.
+        Weighted; sparse rows are not centered.
     given : bool array of shape (n_samples,)
         Rows with a label: all of them are on the map, and as many others as there is room for.
     random_state : int, RandomState instance or None, default=0

@@ -9,6 +9,7 @@ what a neighbor search needs most, columns on comparable scales, it leaves to th
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection
 from numbers import Integral
 from typing import Any, ClassVar
@@ -22,15 +23,15 @@ from sklearn.compose import ColumnTransformer
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from leaven._compat import Interval, validate_params_of
+from leaven._compat import Interval, StrOptions, validate_params_of
 from leaven._labels import UNLABELED, encode_labels, labeled_mask
-from leaven.tables._columns import LevelColumns, NumberColumns, TextColumn
+from leaven.tables._columns import CategoryColumns, NumberColumns, TextColumn
 from leaven.tables._errors import TableError
 from leaven.tables._kinds import (
+    CATEGORY,
     DATE,
     DROPPED,
     IMAGE_PATHS,
-    LEVELS,
     NUMBER,
     TEXT,
     ColumnKind,
@@ -40,8 +41,15 @@ from leaven.tables._kinds import (
 from leaven.tables._scales import FeatureLayout, apply_scales, learn_scales
 
 _DENSE_TEXT_FROM = 50_000
+"""Rows from which texts alone become dense too: sparse rows cannot be searched approximately."""
+
 _MAX_DENSE_ENTRIES = 1 << 28
-_FEWEST_LEVELS = 5
+"""Of a dense matrix: 1 GB of float32."""
+
+_DEPRECATED = "deprecated"
+
+_MIN_CATEGORIES = 5
+"""Indicators that a column keeps however large the table is."""
 
 
 class TablePreparer(TransformerMixin, BaseEstimator):
@@ -51,7 +59,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
 
     - numbers and dates: missing cells filled with the median (and marked by a further
       feature), outliers clipped, variance one;
-    - levels (few distinct values): one indicator each, rare levels together;
+    - categories (few distinct values): one indicator each, rare ones together;
     - texts: TF-IDF of the words. In a table of texts alone they stay sparse, which was as
       good as dense for long texts and better for short ones. Next to other columns, and from
       50,000 rows up, they become ``text_components`` dense dimensions by a truncated
@@ -59,23 +67,25 @@ class TablePreparer(TransformerMixin, BaseEstimator):
       few dense columns into a wide sparse matrix makes every row dense anyway;
     - ids, constant and empty columns are dropped.
 
-    Then the columns are weighed so that none swamps the others; with labels in ``y``,
+    Then the columns are weighted so that none swamps the others; with labels in ``y``,
     columns in which the classes differ count more.
 
     Parameters
     ----------
     text : collection of str, default=()
         Columns that are texts whatever they look like.
-    max_levels : int, default=50
+    max_categories : int, default=50
         Most indicators for one column; fewer where the matrix would exceed 1 GB.
     text_components : int, default=200
     max_words : int, default=50_000
         Most words for one text.
     weigh : bool, default=True
-        Whether to weigh the columns. Without, each has the scale that its kind gives it, and
+        Whether to weight the columns. Without, each has the scale that its kind gives it, and
         ``y`` is not looked at.
     random_state : int, RandomState instance or None, default=None
         For the decomposition of texts and the pairs of rows that measure spreads.
+    max_levels : int, default="deprecated"
+        Former name of ``max_categories``.
 
     Attributes
     ----------
@@ -116,7 +126,8 @@ class TablePreparer(TransformerMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "text": [list, tuple, set, frozenset],
-        "max_levels": [Interval(Integral, 2, None, closed="left")],
+        "max_categories": [Interval(Integral, 2, None, closed="left")],
+        "max_levels": [Interval(Integral, 2, None, closed="left"), StrOptions({_DEPRECATED})],
         "text_components": [Interval(Integral, 2, None, closed="left")],
         "max_words": [Interval(Integral, 1, None, closed="left")],
         "weigh": ["boolean"],
@@ -127,18 +138,20 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         self,
         *,
         text: Collection[str] = (),
-        max_levels: int = 50,
+        max_categories: int = 50,
         text_components: int = 200,
         max_words: int = 50_000,
         weigh: bool = True,
         random_state: Any = None,
+        max_levels: int | str = _DEPRECATED,
     ) -> None:
         self.text = text
-        self.max_levels = max_levels
+        self.max_categories = max_categories
         self.text_components = text_components
         self.max_words = max_words
         self.weigh = weigh
         self.random_state = random_state
+        self.max_levels = max_levels
 
     def fit(self, X: Any, y: Any = None) -> TablePreparer:
         """Learn kinds, scales and weights.
@@ -220,7 +233,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         return apply_scales(Z, self._scales, copy=False)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Names of the features: the column, and the level or word.
+        """Names of the features: the column, and the category or word.
 
         Parameters
         ----------
@@ -234,7 +247,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         names = []
         for block, transformer, columns in self._transformer.transformers_:
-            if block in ("numbers", "levels"):
+            if block in ("numbers", "categories"):
                 names.append(transformer.get_feature_names_out())
             elif block != "remainder":
                 own = transformer.get_feature_names_out()
@@ -269,15 +282,15 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         by_kind: dict[str, list[ColumnKind]] = {}
         for kind in self.kinds_:
             by_kind.setdefault(NUMBER if kind.kind == DATE else kind.kind, []).append(kind)
-        numbers, levels = by_kind.get(NUMBER, []), by_kind.get(LEVELS, [])
+        numbers, categories = by_kind.get(NUMBER, []), by_kind.get(CATEGORY, [])
         parts: list[tuple[str, Any, Any]] = []
         if numbers:
             parts.append(("numbers", NumberColumns(numbers), [kind.name for kind in numbers]))
-        if levels:
+        if categories:
             room = _MAX_DENSE_ENTRIES // max(n_rows, 1) - 2 * len(numbers)
-            most = max(_FEWEST_LEVELS, min(self.max_levels, room // len(levels)))
-            names = [kind.name for kind in levels]
-            parts.append(("levels", LevelColumns(levels, max_levels=most), names))
+            most = min(self._max_categories(), max(_MIN_CATEGORIES, room // len(categories)))
+            names = [kind.name for kind in categories]
+            parts.append(("categories", CategoryColumns(categories, max_categories=most), names))
         dense = not only_text or n_rows >= _DENSE_TEXT_FROM
         places = {kind.name: place for place, kind in enumerate(self.kinds_)}
         for number, kind in enumerate(by_kind.get(TEXT, [])):
@@ -291,6 +304,17 @@ class TablePreparer(TransformerMixin, BaseEstimator):
             parts.append((f"text{number}", text, places[kind.name]))
         # Sparse in between, so that indicators and texts never take more than they must.
         return ColumnTransformer(parts, sparse_threshold=1.0, verbose_feature_names_out=False)
+
+    def _max_categories(self) -> int:
+        if isinstance(self.max_levels, str):
+            return self.max_categories
+        warnings.warn(
+            "max_levels of TablePreparer is deprecated since 0.1 and will be removed in 0.2: use "
+            "max_categories.",
+            FutureWarning,
+            stacklevel=4,
+        )
+        return self.max_levels
 
     def _finished(self, Z: Any) -> Any:
         """Dense if that fits, or else CSR; texts alone stay sparse."""
@@ -307,12 +331,12 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         column_of = np.empty(n_features, dtype=np.intp)
         block_of = np.zeros(n_features, dtype=np.intp)
         is_flag = np.zeros(n_features, dtype=bool)
-        has_structured = any(kind.kind in (NUMBER, DATE, LEVELS) for kind in self.kinds_)
+        has_structured = any(kind.kind in (NUMBER, DATE, CATEGORY) for kind in self.kinds_)
         n_blocks = 1 if has_structured else 0
         n_flags = 0
         for block, transformer, columns in self._transformer.transformers_:
             where = self._transformer.output_indices_.get(block, slice(0, 0))
-            if block in ("numbers", "levels"):
+            if block in ("numbers", "categories"):
                 sources, position = np.unique(transformer.source_, return_inverse=True)
                 column_of[where] = position + len(names)
                 names += [columns[source] for source in sources]
@@ -324,7 +348,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
             if block == "numbers":
                 n_flags += int(transformer.with_indicator_.sum())
                 is_flag[where.start + len(transformer.kinds) : where.stop] = True
-            elif block == "levels":
+            elif block == "categories":
                 n_flags += len(transformer.kinds)
                 is_flag[where] = True
         return FeatureLayout(tuple(names), column_of, block_of, is_flag, n_flags, has_structured)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from leaven.model_selection import SafeReport
 
 _SHARE = 0.1
-"""Of the inferred rows, flagged where no label was held out: a usual share of wrong labels."""
+"""Of the inferred rows, flagged where no held-out label tells how many are wrong."""
 
 _CERTAIN = 1.0 - 1e-6
 """Confidence from which a row is never flagged: what prints as 1.000000."""
@@ -103,7 +103,7 @@ def rows_to_ask(
     Parameters
     ----------
     Z : {array, CSR matrix} of shape (n_samples, n_features)
-        Weighed.
+        Weighted.
     probabilities : ndarray of shape (n_samples, n_classes)
     given : bool array of shape (n_samples,)
     n_rows : int

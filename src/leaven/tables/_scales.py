@@ -13,10 +13,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from leaven._labels import UNLABELED
 from leaven.tables._column_weights import (
     block_weights,
+    category_weight,
     class_separation,
     column_weights,
     distance_spread,
-    level_weight,
 )
 
 
@@ -32,7 +32,7 @@ class FeatureLayout:
         Column and block of each feature. All columns that are not texts are one block, the
         first; each text is one.
     is_flag : bool array of shape (n_features,)
-        Features that are levels or say what is missing.
+        Features that are categories or say what is missing.
     n_flags : int
         Of how many columns these are.
     has_structured : bool
@@ -59,7 +59,7 @@ def learn_scales(
     Parameters
     ----------
     Z : dense or CSR matrix of shape (n_samples, n_features)
-        Not weighed.
+        Not weighted.
     layout : FeatureLayout
     codes : ndarray of shape (n_samples,) or None
         Labels, which let the columns count more in which the classes differ.
@@ -88,7 +88,7 @@ def learn_scales(
     is_number = (block_of == 0) & ~is_flag if layout.has_structured else is_flag
     if layout.n_flags and is_number.any():
         numbers = _dense_columns(Z, is_number) * scales[is_number]
-        factor = level_weight(numbers, layout.n_flags, rng)
+        factor = category_weight(numbers, layout.n_flags, rng)
         scales[is_flag] *= np.float32(np.sqrt(factor))
         weights[np.setdiff1d(column_of[is_flag], column_of[is_number])] *= factor
     if n_blocks > 1:

@@ -42,11 +42,10 @@ from leaven.tables._scales import FeatureLayout, FixedScaler, learn_scales
 from leaven.tables._weighted_graph import ColumnWeightedGraph
 
 MAX_ROWS_PER_FOLD_GRAPH = 5_000
-"""Beyond this one graph serves all folds: building one per fold would take most of the time
-(benchmarks/tables.py)."""
+"""Beyond this one graph serves all folds: one per fold would take most of the time of a run."""
 
 MAX_ROWS_REPEATED = 2_000
-"""Beyond this the cross-validation is not repeated: there are labels enough, or time is short."""
+"""Beyond this the cross-validation is not repeated, which bounds the time of a run."""
 
 MAX_ROWS = {
     "transductive-svm": 2_000,
@@ -57,10 +56,10 @@ MAX_ROWS = {
     "consistency": 20_000,
 }
 """Beyond this a candidate is tried only if it is named: it takes its time, and the others are as
-good on most tables (benchmarks/tables.py)."""
+good on most tables."""
 
 MAX_UNLABELED = 50_000
-"""Of more unlabeled rows so many, drawn at random, are learned from, unless a method is named.
+"""Unlabeled rows to learn from at most, drawn at random, unless a method is named.
 
 The cost is then bounded, and little is lost: as the rows become many and the labels stay few,
 harmonic functions come near to one constant with a spike at each label (Nadler, Srebro and
@@ -296,13 +295,13 @@ def table_problem(
     """
     rng = check_random_state(options.random_state)
     seed = int(rng.randint(np.iinfo(np.int32).max))
-    weighing = _when_to_weigh(rows.layout, codes, options.is_auto)
+    when = _when_to_learn_weights(rows.layout, codes, options.is_auto)
     scales_once = None
-    if weighing == _ONCE:
+    if when == _ONCE:
         scales_once = learn_scales(rows.Z, rows.layout, codes, check_random_state(seed))[0]
     unlabeled_scales = learn_scales(rows.Z, rows.layout, None, check_random_state(seed))[0]
     by_labels = _graph(rows, seed, options.n_jobs)
-    again = weighing == _LAST or (weighing == _ONCE and sampled)
+    again = when == _LAST or (when == _ONCE and sampled)
     problem = Problem(
         rows.Z,
         codes,
@@ -311,7 +310,7 @@ def table_problem(
         FixedScaler(unlabeled_scales) if (unlabeled_scales != 1).any() else None,
         graph=(
             by_labels
-            if weighing == _IN_FOLDS
+            if when == _IN_FOLDS
             else _graph(rows, seed, options.n_jobs, use_labels=False, scales=scales_once)
         ),
         last_graph=by_labels if again else None,
@@ -343,7 +342,7 @@ def _skipped_if_slow(candidate: Candidate, n_rows: int) -> Candidate:
     )
 
 
-def _when_to_weigh(layout: FeatureLayout, codes: NDArray[np.intp], is_auto: bool) -> str:
+def _when_to_learn_weights(layout: FeatureLayout, codes: NDArray[np.intp], is_auto: bool) -> str:
     """When the weights of the columns are learned from labels."""
     if len(codes) <= MAX_ROWS_PER_FOLD_GRAPH or not is_auto:
         return _IN_FOLDS

@@ -26,6 +26,8 @@ FEW_INTEGER_CLASSES = 20
 """More distinct integers than this, most of them there once, are a quantity."""
 
 _MOST_LISTED = 10
+"""Class names in a note; the others are counted."""
+
 _MISSING_WORDS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "none", "?", "-", "<NA>")
 
 
