@@ -15,6 +15,7 @@ from studies import (  # each registers its tables
     transduction_digits,  # noqa: F401
     transduction_documents,  # noqa: F401
 )
+from studies.figures import can_draw, draw_cells
 from studies.registry import (
     SOURCES,
     TABLES,
@@ -98,6 +99,8 @@ def write_pages(
     paths = []
     for source in dict.fromkeys(report.table.source for report in reports):
         of_source = [report for report in reports if report.table.source == source]
+        for report in filter(lambda each: can_draw(each.cells), of_source):
+            draw_cells(report.cells, folder / "images" / f"{report.table.id}.png")
         pages = {f"{source.lower()}.md": {r.table.id: markdown_section(r) for r in of_source}}
         if as_html:
             pages[f"{source.lower()}.html"] = {r.table.id: html_section(r, draw) for r in of_source}

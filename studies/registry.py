@@ -125,6 +125,8 @@ class Table:
     higher_is_better : bool, default=False
     quick : tuple of str
         Small data sets, for ``--quick``.
+    printed_figure : str, default=""
+        What the source draws, for those who do not have it at hand.
     needs : callable
         The name in :func:`leaven.datasets.list_available` of a data set.
     """
@@ -142,6 +144,7 @@ class Table:
     higher_is_better: bool = False
     quick: tuple[str, ...] = ()
     needs: Callable[[str], str] = str
+    printed_figure: str = ""
 
     @property
     def id(self) -> str:

@@ -18,6 +18,7 @@ import pandas as pd
 
 from leaven.evaluation import trial_scores
 from leaven.statistics import wilcoxon_test
+from studies.figures import can_draw
 from studies.registry import SOURCES, TABLES, Outcome, Table
 
 LEVEL = 0.05
@@ -243,6 +244,10 @@ def markdown_section(report: Report) -> str:
     for text in head_lines(report):
         lines += [escape_markdown(text), ""]
     lines += [f"- {escape_markdown(text)}" for text in report.summary()]
+    if can_draw(report.cells):
+        lines += ["", f"![{escape_markdown(report.table.title)}](images/{report.table.id}.png)"]
+        if report.table.printed_figure:
+            lines += ["", escape_markdown(f"In the source: {report.table.printed_figure}")]
     lines += ["", "| " + " | ".join(map(escape_markdown, header)) + " |"]
     lines += ["|" + "|".join([" --- "] + [" ---: "] * (len(header) - 1)) + "|"]
     lines += ["| " + " | ".join(map(escape_markdown, row)) + " |" for row in rows]

@@ -57,7 +57,7 @@ def test_without_html_and_with_a_store(tmp_path: Path) -> None:
         ["s1-3.4", "--quick", "--trials", "1", "--no-html", "--store", "kept/r.db"],
     )
     assert result.exit_code == 0, result.output
-    assert sorted(path.name for path in (tmp_path / "reproduction").iterdir()) == ["s1.md"]
+    assert sorted(path.name for path in (tmp_path / "reproduction").glob("*.*")) == ["s1.md"]
     assert (tmp_path / "kept" / "r-curve.db").is_file()
 
 

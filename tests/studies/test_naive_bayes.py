@@ -26,7 +26,7 @@ from leaven.model_selection import AdaptiveKFold, tune
 from studies import SOURCES, TABLES, Run, listing, reproduce, write_pages
 from studies import naive_bayes as tables
 from studies.curves import NaiveBayesCurve, _folds, _Trial
-from studies.data import gaussian_twin, prepare
+from studies.data import ORDERS, gaussian_twin, ordered, prepare
 from studies.estimators import UNLABELED
 from studies.published import published_areas, read_published
 from studies.registry import Outcome, Table, find_tables, register
@@ -60,9 +60,9 @@ def test_published_numbers() -> None:
 def test_every_table_of_the_source_is_there() -> None:
     of_source = [table for table in TABLES.values() if table.source == "S1"]
     numbers = {table.number for table in of_source}
-    assert numbers == {*read_published("aulc")["table"], "twins"}
+    assert numbers == {*read_published("aulc")["table"], "twins", "orders", "positions"}
     for table in of_source:
-        assert table.methods[0].startswith("NB")
+        assert table.methods[0].startswith("NB") or table.number == "positions"
         assert set(table.published.index.get_level_values("method")) == set(table.methods)
         assert set(table.published.index.get_level_values("dataset")) == set(table.datasets)
         assert set(table.quick) <= set(table.datasets)
@@ -76,6 +76,18 @@ def test_every_table_of_the_source_is_there() -> None:
 def test_data_sets_have_the_rows_of_the_source(name: str, rows: int) -> None:
     X, y = prepare(name)
     assert len(X) == len(y) == rows
+
+
+def test_orders_of_the_classes_by_hand() -> None:
+    y = pd.Series(["c", "a", "b", "b", "a", "b"])
+    found = {rule: sorted(ordered(y, rule).unique()) for rule in ORDERS}
+    assert found == {
+        "most frequent first": ["1 b", "2 a", "3 c"],
+        "alphabetical": ["1 a", "2 b", "3 c"],
+        "reversed": ["1 c", "2 b", "3 a"],
+        "as in the file": ["1 c", "2 a", "3 b"],
+        "rarest first": ["1 c", "2 a", "3 b"],
+    }
 
 
 @needs_data

@@ -50,7 +50,7 @@ def partly(n_labeled: int, order: np.ndarray) -> np.ndarray:
 def test_tables_are_registered():
     of_source = {known: TABLES[known] for known in TABLES if known.startswith("S4-")}
     assert set(of_source) == {
-        "S4-documents", "S4-figure-14", "S4-figures-1-7", "S4-digits", "S4-networks",
+        "S4-documents", "S4-alpha", "S4-figure-14", "S4-figures-1-7", "S4-digits", "S4-networks",
         "S4-figures-26-29", "S4-figure-32", "S4-figures-39-41",
     }  # fmt: skip
     table = TABLES["S4-documents"]
