@@ -330,7 +330,7 @@ class _Block:
             if at_rest.any():
                 self._put(done, active[at_rest], model.take(at_rest))
                 stay = ~at_rest
-                active, objective = active[stay], objective[stay]
+                active, objective, model = active[stay], objective[stay], model.take(stay)
                 sums, counts = sums[..., stay], counts[..., stay]
                 self._keep(stay)
             before = objective

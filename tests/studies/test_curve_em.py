@@ -165,6 +165,20 @@ def test_missing_values_are_refused() -> None:
         CategoricalFeatures.make(X)
 
 
+@pytest.mark.parametrize("max_iter", [1, 2, 3, 4, 5, 6, 8, 11])
+def test_fits_that_end_at_the_last_iteration_beside_others_that_do_not(max_iter: int) -> None:
+    # A fit that came to rest in the last iteration left the others with the wrong shapes.
+    X, codes = categories(60, 4)
+    sizes = [4, 7, 12, 20, 30, 45, 55, 58]
+    fits = plain(labels_at(codes, sizes))
+    features, rules = CategoricalFeatures.make(X), Settings(1.0, max_iter=max_iter, tol=1e-3)
+    together = fit_all(features, fits, 3, rules)
+    for t in range(len(sizes)):
+        alone = fit_all(features, fits.take([t]), 3, rules)
+        assert_allclose(together.coef[..., t], alone.coef[..., 0], atol=1e-12)
+        assert_allclose(together.const[:, t], alone.const[:, 0], atol=1e-12)
+
+
 def test_fits_that_run_out_of_iterations_stop_there() -> None:
     X, codes = categories(60, 4)
     labels = labels_at(codes, [4])
