@@ -1,0 +1,101 @@
+"""Draw the figures of the landing page: ``python docs/figures/landing.py``.
+
+Two moons with one label each, beside what a supervised classifier makes of the two labels; and
+a table before and after. The SVG files are committed, so that README and pages show them
+without a build.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import make_moons
+from sklearn.linear_model import LogisticRegression
+
+from leaven.datasets import load_example
+from leaven.graph_based import HarmonicClassifier
+from leaven.tables import label_table
+
+IMAGES = Path(__file__).parents[1] / "images"
+COLORS = ["#3b6fb6", "#d9822b"]  # blue and orange: told apart by readers who see no red or green
+UNLABELED = "#b9bec5"
+
+
+def save(figure: plt.Figure, name: str) -> None:
+    """Write an SVG without the date, so that drawing it again changes nothing."""
+    path = IMAGES / name
+    figure.savefig(path, format="svg", bbox_inches="tight", metadata={"Date": None})
+    path.write_text(re.sub(r"[ \t]+$", "", path.read_text(), flags=re.MULTILINE))
+    plt.close(figure)
+
+
+def moons() -> None:
+    """Two labels, a supervised answer, and the answer with the unlabeled rows."""
+    X, truth = make_moons(300, noise=0.05, random_state=0)
+    y = np.full(300, -1)
+    y[[np.argmin(X[:, 0]), np.argmax(X[:, 0])]] = truth[[np.argmin(X[:, 0]), np.argmax(X[:, 0])]]
+    labeled = y >= 0
+    supervised = LogisticRegression().fit(X[labeled], y[labeled]).predict(X)
+    harmonic = HarmonicClassifier().fit(X, y).transduction_
+    panels = [
+        ("300 rows, 2 labels", None),
+        (f"the labels alone: {np.mean(supervised == truth):.0%} right", supervised),
+        (f"with the unlabeled rows: {np.mean(harmonic == truth):.0%} right", harmonic),
+    ]
+    figure, axes = plt.subplots(1, 3, figsize=(9, 2.6))
+    for axis, (title, answer) in zip(axes, panels, strict=True):
+        color = UNLABELED if answer is None else np.array(COLORS)[answer]
+        axis.scatter(*X.T, s=7, c=color, linewidths=0)
+        for code in (0, 1):
+            row = X[y == code]
+            axis.scatter(*row.T, s=90, c=COLORS[code], edgecolors="black", linewidths=1.2)
+        axis.set_title(title, fontsize=10)
+        axis.set_axis_off()
+    save(figure, "two_moons.svg")
+
+
+def table() -> None:
+    """Some rows of the bundled support tickets before and after ``leaven label``."""
+    tickets = load_example("support_tickets")
+    found = label_table(tickets, "topic", details=False).table
+    given = found.index[found["topic_source"] == "given"][:2]
+    sure = found.index[(found["topic_source"] == "inferred") & ~found["topic_review"]][:2]
+    unsure = found.index[found["topic_review"]][:1]
+    rows = []
+    for place in [*given, *sure, *unsure]:
+        row = found.loc[place]
+        text = row["text"] if len(row["text"]) <= 42 else row["text"][:40] + " ..."
+        label = row["topic"] if row["topic_source"] == "given" else ""
+        flag = "  review" if row["topic_review"] else ""
+        rows.append((text, label, row["topic_predicted"], f"{row['topic_confidence']:.0%}{flag}"))
+    figure, axis = plt.subplots(figsize=(10, 2.2))
+    axis.set_axis_off()
+    drawn = axis.table(
+        cellText=[list(row) for row in rows],
+        colLabels=["text", "topic (yours)", "topic_predicted", "topic_confidence"],
+        colWidths=[0.46, 0.16, 0.18, 0.2],
+        cellLoc="left",
+        loc="center",
+    )
+    drawn.auto_set_font_size(False)
+    drawn.set_fontsize(9)
+    drawn.scale(1, 1.45)
+    for (row, column), cell in drawn.get_celld().items():
+        cell.set_edgecolor("#d5d9de")
+        if row == 0:
+            cell.set_text_props(weight="bold")
+            cell.set_facecolor("#eef1f4")
+        elif column >= 2:
+            cell.set_facecolor("#eaf2fb")
+    save(figure, "table_before_after.svg")
+
+
+if __name__ == "__main__":
+    mpl.rcParams["svg.hashsalt"] = "leaven"
+    mpl.rcParams["svg.fonttype"] = "none"
+    moons()
+    table()

@@ -1,0 +1,94 @@
+"""Draw the map of methods: ``python docs/figures/method_map.py`` writes docs/images/method_map.svg.
+
+The map is data: questions on the left, answers with a link to the page of the method on the
+right. Every box is a link.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+
+IMAGE = Path(__file__).parents[1] / "images" / "method_map.svg"
+
+# What you have, then (condition, method, page) in the order in which to think of them.
+MAP: list[tuple[str, list[tuple[str, str, str]]]] = [
+    (
+        "a table (CSV, Parquet, data frame)",
+        [
+            ("just label it", "leaven label", "tables.html"),
+            ("a person can answer questions", "leaven annotate", "annotate.html"),
+            ("more rows than fit", "leaven label 'rows/*.parquet'", "large.html"),
+        ],
+    ),
+    (
+        "a matrix of numbers",
+        [
+            ("not sure what helps", "SafeClassifier", "safe.html"),
+            ("clusters of any shape", "HarmonicClassifier, PoissonMBO", "harmonic.html"),
+            ("round clusters, probabilities", "SemiSupervisedGaussianMixture", "generative.html"),
+            ("a gap between two classes", "TransductiveSVC", "low_density.html"),
+            ("a million rows", "AnchorGraphClassifier", "graph_based.html"),
+        ],
+    ),
+    (
+        "texts",
+        [
+            ("few labels per class", "harmonic on cosine neighbors", "graph_based.html"),
+            ("word counts, probabilities", "SemiSupervisedMultinomialNB", "generative.html"),
+            ("two views of each text", "CoTrainingClassifier", "self_labeling.html"),
+        ],
+    ),
+    (
+        "a classifier that you like",
+        [
+            ("let it label for itself", "SelfTrainingClassifier", "self_labeling.html"),
+            ("trees", "CoForestClassifier", "self_labeling.html"),
+        ],
+    ),
+    ("a graph", [("edges are given", "GivenGraph + any graph method", "graphs.html")]),
+    ("sequences", [("labels along them", "SemiSupervisedHMM", "generative.html")]),
+    ("a stream of rows", [("ask now or never", "StreamSampler", "active.html")]),
+]
+
+ROW, LEFT, MIDDLE, RIGHT, WIDTH = 30, 12, 262, 498, 800  # pixels; it is shown at half this width
+
+
+def box(x: int, y: int, width: int, text: str, link: str | None, fill: str) -> str:
+    """Draw a box with a line of text."""
+    drawn = (
+        f'<rect x="{x}" y="{y}" width="{width}" height="22" rx="5" fill="{fill}" stroke="#9aa4b0"/>'
+        f'<text x="{x + 9}" y="{y + 15}">{escape(text)}</text>'
+    )
+    return drawn if link is None else f'<a href="{escape(link)}" target="_top">{drawn}</a>'
+
+
+def draw() -> str:
+    """Return the map as SVG."""
+    parts, y = [], 34
+    for have, answers in MAP:
+        top = y
+        for condition, method, page in answers:
+            parts.append(f'<path d="M{LEFT + 228} {top + 11} H{MIDDLE - 14} V{y + 11} H{MIDDLE}"/>')
+            parts.append(f'<path d="M{MIDDLE + 216} {y + 11} H{RIGHT}"/>')
+            parts.append(box(MIDDLE, y, 216, condition, None, "#ffffff"))
+            parts.append(box(RIGHT, y, 290, method, page, "#eaf2fb"))
+            y += ROW
+        parts.append(box(LEFT, top, 228, have, answers[0][2], "#fdf1e3"))
+        y += 8
+    heads = [(LEFT, "What do you have?"), (MIDDLE, "What is it like?"), (RIGHT, "Try")]
+    titles = "".join(f'<text x="{x}" y="20" font-weight="bold">{text}</text>' for x, text in heads)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y}" role="img" '
+        'font-family="sans-serif" font-size="12.5"><title>Which method</title>'
+        f'<rect width="{WIDTH}" height="{y}" fill="#ffffff"/>'
+        f'{titles}<g fill="none" stroke="#9aa4b0">'
+        + "".join(part for part in parts if part.startswith("<path"))
+        + "</g><g>"
+        + "".join(part for part in parts if not part.startswith("<path"))
+        + "</g></svg>\n"
+    )
+
+
+if __name__ == "__main__":
+    IMAGE.write_text(draw(), encoding="utf-8")
