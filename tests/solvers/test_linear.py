@@ -102,6 +102,55 @@ def test_auto_changes_to_multigrid_when_conjugate_gradients_are_slow(monkeypatch
     assert solve_spd(A, B, tol=1e-8).method == "cg"
 
 
+@pytest.mark.parametrize("method", ["cg", "amg", "propagation", "auto"])
+def test_a_start_near_the_solution_saves_iterations(method):
+    if method == "amg":
+        pytest.importorskip("pyamg")
+    A, B = system(n=900)
+    exact = np.linalg.solve(A.toarray(), B)
+    near = exact + 1e-5 * np.random.default_rng(1).normal(size=exact.shape)
+    before = near.copy()
+    cold = solve_spd(A, B, method=method, tol=1e-9)
+    warm = solve_spd(A, B, method=method, tol=1e-9, x0=near)
+    assert_allclose(warm.x, exact, atol=1e-6)
+    assert warm.converged
+    assert warm.n_iter < 0.8 * cold.n_iter or cold.method == "direct"
+    assert_allclose(near, before)  # the guess is not written to
+    with pytest.raises(ValueError, match=r"shape of B, \(900, 5\), got \(900, 4\)"):
+        solve_spd(A, B, method=method, x0=near[:, :4])
+
+
+def test_one_more_label_from_the_last_answer():
+    rng = np.random.default_rng(3)
+    graph = KNNGraph(8).build(rng.normal(size=(4_000, 5)))
+    labeled = rng.choice(4_000, 60, replace=False)
+    values = np.eye(3)[rng.integers(3, size=60)]
+
+    def solve(n_labels, **options):
+        order = np.argsort(labeled[:n_labels])
+        boundary = np.zeros(4_000, dtype=bool)
+        boundary[labeled[:n_labels]] = True
+        return solve_dirichlet(
+            graph.laplacian(), boundary, values[:n_labels][order], method="cg", tol=1e-8, **options
+        )
+
+    before, _ = solve(59)
+    cold, _ = solve(60)
+    warm, _ = solve(60, start=before)
+    assert_allclose(warm, cold, atol=1e-6)
+    again, solution = solve(60, start=cold)
+    assert solution.n_iter == 0
+    assert_allclose(again, cold, atol=1e-12)
+
+
+@pytest.mark.parametrize("rows", [7, 400, 4_096])
+def test_chunks_of_any_size_solve_the_same_system(rows, monkeypatch):
+    monkeypatch.setattr(_linear, "_ROWS", rows)
+    A, B = system()
+    solution = solve_spd(A, B, method="cg", tol=1e-11)
+    assert_allclose(solution.x, np.linalg.solve(A.toarray(), B), atol=1e-8)
+
+
 def test_too_few_iterations_are_reported():
     A, B = system()
     for method in ("cg", "propagation"):

@@ -52,7 +52,7 @@ class KNNGraph(GraphBuilder):
         ``"auto"`` is approximate from 20,000 rows up where it can be.
     recall : float, default=0.99
         The share of true neighbors that the approximate search must find on a sample. Less is
-        faster, and costs accuracy: on MNIST a point of it at 0.9.
+        faster, and costs accuracy: on MNIST 0.8 points of it at 0.9.
     metric_params : dict, optional
     memory : str or joblib.Memory, optional
         Where to keep built graphs; the same rows and parameters are then built once.

@@ -23,8 +23,8 @@ takes a second or two; see benchmarks/graph.py."""
 
 DEFAULT_RECALL = 0.99
 """The labels need it: on MNIST with ten labels per class harmonic functions are right on 95.4%
-of the rows at recall 0.90, 96.1% at 0.95, 96.5% at 0.99, where the search takes twice the time
-of 0.90. The neighbors that are missed are not random, they lie across the borders of cells."""
+of the rows at recall 0.90, 95.9% at 0.95 and 96.2% at 0.99, where the search takes twice the
+time of 0.90. The neighbors that are missed are not random, they lie where cells meet."""
 
 _PAIR_CHUNK = 1 << 15
 """Pairs of rows whose differences are computed at once: 50 columns take 13 MB."""

@@ -21,6 +21,7 @@ def solve_dirichlet(
     method: str = "auto",
     tol: float = 1e-6,
     max_iter: int = 10_000,
+    start: NDArray[Any] | None = None,
 ) -> tuple[NDArray[Any], Solution]:
     """Extend ``values`` from the boundary nodes to a harmonic function on the graph.
 
@@ -45,6 +46,9 @@ def solve_dirichlet(
         The values ``h`` that the pull is towards.
     method, tol, max_iter
         As in :func:`~leaven.solvers.solve_spd`.
+    start : array of shape (n_nodes, n_columns), optional
+        A guess for ``f``, such as the solution before some labels were added: the iterative
+        methods then need fewer steps.
 
     Returns
     -------
@@ -77,6 +81,7 @@ def solve_dirichlet(
         C = pull[inner]
         A = sparse.csr_array(A + sparse.diags_array(C, format="csr"))
         B = B + C[:, None] * target[inner]
-    solution = solve_spd(A, B, method=method, tol=tol, max_iter=max_iter)
+    x0 = None if start is None else np.asarray(start)[inner]
+    solution = solve_spd(A, B, method=method, tol=tol, max_iter=max_iter, x0=x0)
     f[inner] = solution.x
     return f, solution
