@@ -1,11 +1,13 @@
 """Speed of the graph layer and of harmonic functions, as ratios to peers in the same run.
 
-    python benchmarks/graph.py [exact] [scale] [--data DIR]
+    python benchmarks/graph.py [exact] [search] [scale] [--largest N]
 
 ``exact`` compares on 70,000 rows x 50 columns: the exact neighbor graph with scikit-learn's
 ``kneighbors_graph``, and the fit on a ready graph with the iterations of scikit-learn's
 ``LabelPropagation(kernel="knn")``. ``scale`` fits up to a million rows x 16 columns end to
-end with approximate neighbors and prints the growth of each step as a power of n. With
+end with approximate neighbors and prints the growth of each step as a power of n. ``search``
+is the neighbor search alone, in processor time: its growth up to ``--largest`` rows, and beside
+faiss (if installed: an inverted file as wide as the recall needs, and all distances). With
 MNIST in the data directory (``LEAVEN_DATA``), ``exact`` uses it instead of made-up rows.
 """
 
@@ -26,7 +28,8 @@ from sklearn.decomposition import PCA
 from sklearn.frozen import FrozenEstimator
 from sklearn.neighbors import kneighbors_graph
 
-from leaven.graph import KNNGraph
+from leaven._optional import is_installed
+from leaven.graph import KNNGraph, NeighborIndex
 from leaven.graph_based import HarmonicClassifier
 
 warnings.simplefilter("ignore")
@@ -103,13 +106,68 @@ def exact():
         balanced = HarmonicClassifier(frozen, prior="labeled").fit(X, y)
         with_prior = (balanced.transduction_ == truth)[y < 0].mean()
         print(
-            f"HarmonicClassifier, {per_class:2d} a class   {seconds:7.2f} s   {model.solver_}, "
+            f"HarmonicClassifier, {per_class:2d} per class  {seconds:7.2f} s   {model.solver_}, "
             f"{model.n_iter_} iterations; accuracy {accuracy:.3f}, with prior {with_prior:.3f}"
         )
         print(
             f"LabelPropagation iterations      {peer:7.2f} s   {steps} steps; "
             f"ratio {peer / seconds:.1f} (goal >= 5); solve / build {seconds / ours:.2f} (goal < 1)"
         )
+
+
+def inverted_file(X, k, recall, n_sample=256):
+    """The search of faiss, with as many lists as reach the recall on a sample."""
+    import faiss
+
+    faiss.omp_set_num_threads(1)
+    n, d = X.shape
+    n_lists = 2 ** round(np.log2(2 * np.sqrt(n)))
+    index = faiss.IndexIVFFlat(faiss.IndexFlatL2(d), d, n_lists)
+    index.train(X[np.random.default_rng(0).choice(n, min(n, 64 * n_lists), replace=False)])
+    index.add(X)
+    sample = X[np.random.default_rng(1).choice(n, n_sample, replace=False)]
+    truth, _ = faiss.knn(sample, X, k)
+    index.nprobe = 4
+    while index.nprobe < n_lists:
+        found, _ = index.search(sample, k)
+        if np.mean(found <= truth[:, -1:] * (1 + 1e-5)) >= recall:
+            break
+        index.nprobe *= 2
+    index.search(X, k)
+    return index.nprobe
+
+
+def search(largest, recall=0.99, k=8):
+    sizes = [n for n in (16_000, 32_000, 64_000, 128_000, 256_000, 1_000_000) if n <= largest]
+    for name in ("blobs x 16", "normal x 20"):
+        if name.startswith("blobs"):
+            X, _ = make_blobs(sizes[-1], 16, centers=400, cluster_std=3.0, random_state=0)
+        else:
+            X = np.random.default_rng(0).normal(size=(sizes[-1], 20))
+        X = X.astype(np.float32)
+        ours = []
+        for n in sizes:
+            part = np.ascontiguousarray(X[:n])
+            _, seconds = processor_seconds(
+                lambda part=part: NeighborIndex(
+                    part, algorithm="approximate", recall=recall
+                ).within(k - 1)
+            )
+            ours.append(seconds)
+            line = f"{name}, {n:9,} rows: cells {seconds:7.2f} s"
+            if is_installed("faiss") and n <= 64_000:
+                import faiss
+
+                probes, peer = processor_seconds(lambda part=part: inverted_file(part, k, recall))
+                _, brute = processor_seconds(lambda part=part: faiss.knn(part, part, k))
+                line += (
+                    f"; faiss inverted file ({probes} lists) {peer:.2f} s, ratio "
+                    f"{peer / seconds:.1f}; faiss, all distances {brute:.2f} s"
+                )
+            print(line, flush=True)
+        if len(sizes) > 1:
+            growth = np.polyfit(np.log(sizes), np.log(ours), 1)[0]
+            print(f"{name}: growth n^{growth:.2f} (goal 1.15)", flush=True)
 
 
 def scale(largest):
@@ -149,6 +207,8 @@ if __name__ == "__main__":
     options = parser.parse_args()
     if "exact" in options.parts:
         exact()
+    if "search" in options.parts:
+        search(options.largest)
     if "scale" in options.parts:
         scale(options.largest)
     sys.exit(0)
