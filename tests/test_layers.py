@@ -17,7 +17,6 @@ PACKAGE = Path(__file__).parents[1] / "src" / "leaven"
 LAYERS = [
     {
         "_labels",
-        "_base",
         "_files",
         "_suggest",
         "base",
@@ -131,7 +130,7 @@ def test_imports_point_downward(path: str) -> None:
         ("_labels.py", "from leaven.solvers import x", "_labels imports solvers"),
         ("__init__.py", "from leaven.cli import main", "imports cli"),
         ("solvers/_a.py", "from sklearn.base import clone", "NumPy and SciPy only"),
-        ("solvers/_a.py", "from leaven._base import x", "knows nothing of _base"),
+        ("solvers/_a.py", "from leaven.base import x", "knows nothing of base"),
         ("evaluation/_a.py", "import_optional('matplotlib.pyplot')", "imports matplotlib"),
         ("graph/_a.py", "from sklearn.utils._param_validation import x", "leaven._compat"),
         ("graph/_a.py", "mask = y == -1", "leaven._labels"),

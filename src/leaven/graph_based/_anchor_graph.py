@@ -17,9 +17,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from leaven._base import TransductionMixin, normalize_rows
 from leaven._compat import Interval, StrOptions
 from leaven._labels import UNLABELED, class_prior, one_hot
+from leaven.base import TransductionMixin, normalize_rows
 from leaven.exceptions import UnreachedWarning
 from leaven.graph_based._anchors import (
     FORMS,

@@ -16,8 +16,8 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csgraph
 from sklearn.neighbors import NearestNeighbors
 
-from leaven._base import normalize_rows
 from leaven._labels import UNLABELED, one_hot
+from leaven.base import normalize_rows
 from leaven.graph_based._simplex import project_to_simplex
 from leaven.solvers import solve_spd
 

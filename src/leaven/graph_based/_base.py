@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from leaven._base import TransductionMixin, normalize_rows
 from leaven._compat import check_feature_names, num_features, num_samples, validate_params_of
 from leaven._labels import UNLABELED, EncodedLabels, class_prior, encode_labels
+from leaven.base import TransductionMixin, normalize_rows
 from leaven.exceptions import UnreachedWarning
 from leaven.graph import Graph, KNNGraph
 from leaven.graph_based._class_mass import class_mass_factors

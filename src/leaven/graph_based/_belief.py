@@ -12,9 +12,9 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances
 from sklearn.utils.validation import check_array
 
-from leaven._base import normalize_rows
 from leaven._compat import HasMethods, Interval
 from leaven._labels import UNLABELED, one_hot
+from leaven.base import normalize_rows
 from leaven.exceptions import ConvergenceWarning
 from leaven.graph import Binary, Edges, EdgeWeight, Gaussian, InverseDistance
 from leaven.graph_based._base import GraphClassifier

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leaven._base import normalize_rows
+from leaven.base import normalize_rows
 
 
 def class_mass_factors(scores: NDArray[Any], prior: NDArray[Any]) -> NDArray[Any]:

@@ -14,9 +14,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from leaven._base import TransductionMixin
 from leaven._compat import HasMethods, Interval, StrOptions
 from leaven._labels import UNLABELED, class_prior
+from leaven.base import TransductionMixin
 from leaven.exceptions import ConvergenceWarning
 from leaven.graph import KNNGraph
 from leaven.graph_based._class_shift import balancing_shifts

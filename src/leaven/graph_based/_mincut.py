@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from leaven._base import normalize_rows
 from leaven._compat import HasMethods, Interval, StrOptions
 from leaven._labels import UNLABELED, class_prior, one_hot
+from leaven.base import normalize_rows
 from leaven.exceptions import LeavenWarning
 from leaven.graph_based._base import GraphClassifier
 from leaven.graph_based._cuts import (

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import softmax
 
-from leaven._base import normalize_rows
 from leaven._compat import HasMethods, Interval, StrOptions
 from leaven._labels import UNLABELED, class_prior, one_hot
+from leaven.base import normalize_rows
 from leaven.exceptions import ConvergenceWarning
 from leaven.graph import Graph
 from leaven.graph_based._base import GraphClassifier

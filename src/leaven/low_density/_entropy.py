@@ -13,9 +13,9 @@ from scipy.special import log_softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from leaven._base import TransductionMixin
 from leaven._compat import Interval, StrOptions
 from leaven._labels import UNLABELED
+from leaven.base import TransductionMixin
 from leaven.exceptions import LeavenWarning
 from leaven.low_density._logistic import (
     CHECKS,

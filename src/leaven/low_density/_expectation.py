@@ -12,9 +12,9 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from leaven._base import TransductionMixin
 from leaven._compat import Interval, StrOptions
 from leaven._labels import UNLABELED, class_prior
+from leaven.base import TransductionMixin
 from leaven.low_density._logistic import (
     CHECKS,
     COMMON_CONSTRAINTS,

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from leaven._base import TransductionMixin
 from leaven._compat import Interval, StrOptions
 from leaven._labels import UNLABELED, class_prior
+from leaven.base import TransductionMixin
 from leaven.exceptions import ConvergenceWarning
 from leaven.low_density._annealing import solve_annealing
 from leaven.low_density._branch_and_bound import solve_branch_and_bound

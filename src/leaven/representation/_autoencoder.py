@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from leaven._base import TransductionMixin, normalize_rows
 from leaven._compat import Interval
+from leaven.base import TransductionMixin, normalize_rows
 from leaven.representation._finetune import finetune, warn_if_not_converged
 from leaven.representation._rbm import Machine
 from leaven.representation._rbm_network import (

@@ -13,9 +13,9 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from leaven._base import TransductionMixin
 from leaven._compat import Interval
 from leaven._labels import UNLABELED
+from leaven.base import TransductionMixin
 from leaven.representation._feature_map import square_shape
 from leaven.representation._som import check_pair
 from leaven.representation._torch import (

@@ -12,9 +12,9 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from leaven._base import TransductionMixin
 from leaven._compat import Interval, StrOptions
 from leaven._labels import UNLABELED
+from leaven.base import TransductionMixin
 from leaven.representation._finetune import METHODS, finetune, warn_if_not_converged
 from leaven.representation._rbm import Machine, hidden_mean, train_rbm
 from leaven.representation._torch import (
