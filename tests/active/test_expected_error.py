@@ -426,3 +426,39 @@ def test_errors():
         ExpectedErrorReduction("hinge").scores(model, pool, X, y)
     with pytest.raises(ValueError, match="'n_candidates' parameter"):
         ExpectedErrorReduction(n_candidates=0).scores(model, pool, X, y)
+
+
+def test_large_pools_are_scored_in_part_diverse_and_uncertain():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(4, 2)), rng.normal(size=(4, 2)) + 6])
+    y = np.repeat([0, 1], 4)
+    # Two clusters on the boundary, far apart, and many rows of whose class there is no doubt.
+    doubtful = np.repeat([[3.0, 3.0], [-8.0, 14.0]], 30, axis=0) + rng.normal(size=(60, 2)) / 9
+    pool = np.concatenate([rng.normal(size=(340, 2)) - 3, doubtful])
+    model = LogisticRegression(C=0.1).fit(X, y)
+    strategy = ExpectedErrorReduction(max_candidates=6, random_state=0)
+    few = strategy.scores(model, pool, X, y)
+    chosen = np.flatnonzero(np.isfinite(few))
+    assert len(chosen) == 6
+    assert (chosen >= 340).all()
+    assert (chosen < 370).any()
+    assert (chosen >= 370).any()
+    assert_allclose(strategy.scores(model, pool, X, y), few)
+
+
+def test_the_default_scores_all_of_a_small_pool_and_a_part_of_a_large_one():
+    rng = np.random.default_rng(1)
+    X, y = np.array([[0.0], [1.0], [3.0], [4.0]]), np.array([0, 0, 1, 1])
+    for n_pool, n_scored in ((90, 90), (150, 100)):
+        strategy = ExpectedErrorReduction(method="generic", random_state=0)
+        scores = strategy.scores(GaussianNB().fit(X, y), rng.normal(2, 2, (n_pool, 1)), X, y)
+        assert np.isfinite(scores).sum() == n_scored
+    quick, pool = ExpectedErrorReduction(random_state=0), rng.normal(2, 2, (1_100, 1))
+    scores = quick.scores(GaussianNB().fit(X, y), pool, X, y)
+    assert quick.path_ == "naive-bayes"
+    assert np.isfinite(scores).sum() == 1_000
+    # The scores are those of all rows; only fewer of them.
+    everyone = ExpectedErrorReduction(max_candidates=None).scores(
+        GaussianNB().fit(X, y), pool, X, y
+    )
+    assert_allclose(scores[np.isfinite(scores)], everyone[np.isfinite(scores)])

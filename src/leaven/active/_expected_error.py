@@ -16,6 +16,7 @@ from leaven._compat import Interval, StrOptions, num_samples, validate_params_of
 from leaven._labels import UNLABELED
 from leaven.active import _expected_error_bayes as bayes
 from leaven.active import _expected_error_harmonic as harmonic
+from leaven.active._batch import as_points, choose_batch
 from leaven.active._rows import (
     add_row,
     check_pool,
@@ -30,6 +31,11 @@ from leaven.base import learns_from_unlabeled, take_rows
 from leaven.exceptions import UnreachedWarning
 
 LOSSES = {"zero-one": least_confidence, "log": entropy}
+
+_MOST_BY_FITS, _MOST_BY_UPDATES = 100, 1_000
+"""Rows that are scored at most by default: by fits, 100 rows of two classes are 200 fits a query;
+by updates, 1,000 rows of ten classes take seconds. Learning curves with a fifth of the rows are
+not worse than with all of them (`benchmarks/active.py candidates`)."""
 
 
 def pool_probabilities(
@@ -110,9 +116,14 @@ class ExpectedErrorReduction(BaseEstimator):
     Parameters
     ----------
     loss : {"zero-one", "log"}, default="zero-one"
+    max_candidates : int, "auto" or None, default="auto"
+        Score at most so many rows of the pool; the others get the score -∞. The loss is still
+        that on the whole pool. The rows are diverse and uncertain: of the ten times as many
+        with the highest entropy those nearest to the centers of a k-means that is weighted by
+        the entropy. ``"auto"`` is 100 where the estimator is fitted for every row, and 1,000
+        where it is updated; None scores all.
     n_candidates : int, default=None
-        Consider so many rows of the pool, chosen at random; the others get the score -∞. The
-        loss is still that on the whole pool. None considers all.
+        Score so many rows chosen at random instead.
     n_jobs : int, default=None
         Processes for the fits of the generic path (``joblib``).
     random_state : int, RandomState or None, default=None
@@ -138,7 +149,7 @@ class ExpectedErrorReduction(BaseEstimator):
     With u rows in the pool, k classes and d features, naive Bayes takes O(u² k d) steps and
     memory linear in the pool. Harmonic functions take one factorization of the Laplacian of the
     u unlabeled nodes, and O(u² k) steps: dense up to 2,000 nodes (32 MB), sparse up to 20,000,
-    conjugate gradients beyond; there use ``n_candidates``. The generic path fits u·k times.
+    conjugate gradients beyond. The generic path fits k times for each row that is scored.
 
     A semi-supervised estimator is fitted on all rows of ``X``, among which those of the pool
     are looked up; a row of the pool that is not there joins as a labeled row. Other estimators
@@ -173,6 +184,11 @@ class ExpectedErrorReduction(BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "loss": [StrOptions(set(LOSSES))],
+        "max_candidates": [
+            Interval(Integral, 1, None, closed="left"),
+            StrOptions({"auto"}),
+            None,
+        ],
         "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -183,12 +199,14 @@ class ExpectedErrorReduction(BaseEstimator):
         self,
         loss: str = "zero-one",
         *,
+        max_candidates: int | str | None = "auto",
         n_candidates: int | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         method: str = "auto",
     ) -> None:
         self.loss = loss
+        self.max_candidates = max_candidates
         self.n_candidates = n_candidates
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -224,15 +242,52 @@ class ExpectedErrorReduction(BaseEstimator):
         elif (codes == UNLABELED).any():
             labeled = np.flatnonzero(codes != UNLABELED)
             X, codes = take_rows(X, labeled), codes[labeled]
-        n_pool = num_samples(X_pool)
-        candidates = np.arange(n_pool)
-        if self.n_candidates is not None and self.n_candidates < n_pool:
-            rng = query_rng(self.random_state, X_pool, y)
-            candidates = np.sort(rng.choice(n_pool, self.n_candidates, replace=False))
-        P = pool_probabilities(estimator, X_pool, rows, len(codes))[candidates]
-        scores = np.full(n_pool, -np.inf)
-        scores[candidates] = -self._expected(estimator, X, codes, X_pool, rows, candidates, P)
+        updates = self._choose_path(estimator, X, codes, X_pool, rows)
+        P = pool_probabilities(estimator, X_pool, rows, len(codes))
+        candidates = self._candidates(P, X_pool, y)
+        scores = np.full(num_samples(X_pool), -np.inf)
+        scores[candidates] = -self._expected(
+            estimator, X, codes, X_pool, rows, candidates, P[candidates], updates
+        )
         return scores
+
+    def _candidates(self, P: NDArray[np.float64], X_pool: Any, y: Any) -> NDArray[np.intp]:
+        """Places of the rows to be scored, ascending."""
+        n_pool = len(P)
+        if self.n_candidates is not None:
+            if self.n_candidates >= n_pool:
+                return np.arange(n_pool)
+            rng = query_rng(self.random_state, X_pool, y)
+            return np.sort(rng.choice(n_pool, self.n_candidates, replace=False))
+        most = self.max_candidates
+        if most == "auto":
+            most = _MOST_BY_FITS if self.path_ == "generic" else _MOST_BY_UPDATES
+        if most is None or int(most) >= n_pool:
+            return np.arange(n_pool)
+        rng = query_rng(self.random_state, X_pool, y)
+        points = as_points(X_pool)
+        return np.sort(choose_batch(entropy(P), int(most), rng, diversity="kmeans", points=points))
+
+    def _choose_path(
+        self,
+        estimator: Any,
+        X: Any,
+        codes: NDArray[np.intp],
+        X_pool: Any,
+        rows: NDArray[np.intp] | None,
+    ) -> bayes.Updates | None:
+        """Set ``path_``; give the updates of naive Bayes where there are some."""
+        self.path_ = "generic"
+        if self.method == "generic":
+            return None
+        if harmonic.uses_rank_one(estimator, codes, rows):
+            self.path_ = "harmonic"
+            return None
+        names = labels_of(np.asarray(estimator.classes_), codes)
+        updates = bayes.naive_bayes_updates(estimator, X, names, X_pool)
+        if updates is not None:
+            self.path_ = "naive-bayes"
+        return updates
 
     def _expected(
         self,
@@ -243,22 +298,18 @@ class ExpectedErrorReduction(BaseEstimator):
         rows: NDArray[np.intp] | None,
         candidates: NDArray[np.intp],
         P: NDArray[np.float64],
+        updates: bayes.Updates | None,
     ) -> NDArray[np.float64]:
         classes = np.asarray(estimator.classes_)
-        if self.method == "auto":
-            if harmonic.uses_rank_one(estimator, codes, rows):
-                assert rows is not None
-                self.path_ = "harmonic"
-                f = np.asarray(estimator.scores_, dtype=np.float64)
-                return harmonic.expected_losses(
-                    estimator.graph_, f, codes, P, rows, candidates, self.loss
-                )
-            updates = bayes.naive_bayes_updates(estimator, X, labels_of(classes, codes), X_pool)
-            if updates is not None:
-                self.path_ = "naive-bayes"
-                n_pool = num_samples(X_pool)
-                return bayes.expected_losses(updates, P, candidates, n_pool, self.loss)
-        self.path_ = "generic"
+        if self.path_ == "harmonic":
+            assert rows is not None
+            f = np.asarray(estimator.scores_, dtype=np.float64)
+            return harmonic.expected_losses(
+                estimator.graph_, f, codes, P, rows, candidates, self.loss
+            )
+        if updates is not None:
+            n_pool = num_samples(X_pool)
+            return bayes.expected_losses(updates, P, candidates, n_pool, self.loss)
         return np.array(
             Parallel(n_jobs=self.n_jobs)(
                 delayed(expected_loss_by_refits)(
