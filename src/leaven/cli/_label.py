@@ -88,6 +88,20 @@ STANDARD_STREAM = "-"
     help="Refuse labels with stray spaces, or that differ only in case or spaces.",
 )
 @click.option("--force", is_flag=True, help="Allow the output to replace the input.")
+@click.option(
+    "--resume", is_flag=True, help="With many files: keep those that an earlier run has written."
+)
+@click.option(
+    "--sample",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="With many files: unlabeled rows to learn from. [default: 50000]",
+)
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="With many files: a Dask scheduler whose workers do the work.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 @click.option("--quiet", is_flag=True, help="Print no summary.")
 def label(
@@ -111,6 +125,9 @@ def label(
     explain: bool,
     strict: bool,
     force: bool,
+    resume: bool,
+    sample: int | None,
+    scheduler: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -121,7 +138,9 @@ def label(
     COLUMN_predicted, COLUMN_confidence, COLUMN_source ('given' or 'inferred'), and
     COLUMN_review, which is True where the label is hard to classify.
 
-    FILE is CSV, TSV, JSON lines or Parquet, text also with .gz; '-' is standard input.
+    FILE is CSV, TSV, JSON lines or Parquet, text also with .gz; '-' is standard input. It may
+    also be a directory or a quoted pattern such as 'rows/*.parquet'; --out is then a directory,
+    which gets one file for each.
     """
     delimiter = parse_delimiter(delimiter)
     if report is not None and no_report:
@@ -139,6 +158,40 @@ def label(
             read_with_format,
         )
 
+        if is_many(file):
+            refuse_with_many(report=report, ask=ask, explain=explain, force=force)
+            many = LabelingOptions(
+                text=text,
+                method=method,
+                candidates=parse_names(candidates),
+                time_limit=time_limit,
+                prior=parse_prior(prior),
+                missing=missing,
+                strict=strict,
+                random_state=seed,
+                n_jobs=jobs,
+                progress=not quiet and is_terminal(),
+            )
+            label_many(
+                file,
+                target,
+                out,
+                many,
+                save=save,
+                as_json=as_json,
+                quiet=quiet,
+                resume=resume,
+                scheduler=scheduler,
+                delimiter=delimiter,
+                encoding=encoding,
+                **({} if sample is None else {"sample": sample}),
+            )
+            return
+        if resume or scheduler is not None or sample is not None:
+            raise BadInput(
+                "--resume, --sample and --scheduler are for many files: FILE must be a directory "
+                "or a pattern such as 'rows/*.parquet'."
+            )
         # What can be known to fail is told before the work, and before anything is read.
         source = format_of_path(file)
         out = labeled_path(file) if out is None else out
@@ -187,6 +240,78 @@ def label(
     notes = [str(each.message) for each in caught if issubclass(each.category, UserWarning)]
     if not quiet:
         print_summary(result, file, out, notes, report=report, explain=explain, as_json=as_json)
+
+
+def is_many(file: str) -> bool:
+    """Whether FILE names a directory or a pattern, and not a file.
+
+    Examples
+    --------
+    >>> from leaven.cli._label import is_many
+    >>> is_many("rows/*.parquet"), is_many("rows.csv")
+    (True, False)
+    """
+    if os.path.isdir(file):
+        return True
+    return any(sign in file for sign in "*?[") and not os.path.exists(file)
+
+
+def refuse_with_many(**given: Any) -> None:
+    """Raise if an option is given that makes no sense for many files."""
+    names = [f"--{name}" for name, value in given.items() if value]
+    if names:
+        raise BadInput(f"{names[0]} is for one file, but FILE names many. Leave it out.")
+
+
+def label_many(
+    file: str,
+    target: str,
+    out: str | None,
+    options: Any,
+    *,
+    save: str | None,
+    as_json: bool,
+    quiet: bool,
+    **settings: Any,
+) -> None:
+    """Label many files, keep the model if asked to, and print a summary."""
+    from leaven.tables import label_files
+
+    if out is None or out == STANDARD_STREAM:
+        raise BadInput("Many files need a directory to go to: name it with --out.")
+    if save is not None:
+        check_report(save)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        done = label_files(file, target, out, options, **settings)
+    if save is not None:
+        done.model.save(save)
+    if quiet:
+        return
+    notes = [str(each.message) for each in caught if issubclass(each.category, UserWarning)]
+    summary = done.result.summary
+    if as_json:
+        facts = {
+            "files": len(done.files),
+            "kept": done.n_kept,
+            "rows": done.n_rows,
+            "labeled": done.n_labeled,
+            "learned_from": done.n_learned,
+            "method": summary.method,
+            "out": out,
+            "notes": notes,
+        }
+        click.echo(json.dumps(facts, indent=2, ensure_ascii=False))
+        return
+    screen = console(err=True)
+    for note in dict.fromkeys(notes):
+        screen.print(f"Note: {note}")
+    kept = f", {done.n_kept:,} of them kept from an earlier run" if done.n_kept else ""
+    screen.print(
+        f"Labeled {done.n_rows - done.n_labeled:,} of {done.n_rows:,} rows in "
+        f"{len(done.files):,} files by {summary.method}, learned from {done.n_learned:,} rows; "
+        f"wrote {out}{kept}."
+    )
 
 
 def default_report(out: str) -> str | None:

@@ -175,8 +175,8 @@ class MixtureClassifier(TransductionMixin, BaseEstimator):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Or partitions of such rows: a Dask array or DataFrame, or an iterable of tables. The
             answer is the same as on all rows at once, but for rounding. ``transduction_`` and
-            ``label_distributions_`` are then Dask arrays, or lists with one array per
-            partition.
+            ``label_distributions_`` are then lazy Dask arrays, or lists with one array per
+            partition; for an iterable that is not a list, iterables that compute them.
         y : array-like of shape (n_samples,)
             Class of each row; -1 in integers, or None, NaN or pandas.NA, without a label. One
             array per partition where X comes in partitions.
@@ -445,6 +445,12 @@ class MixtureClassifier(TransductionMixin, BaseEstimator):
 
     def _store_distributions(self, distributions: Partitions, partitioned: bool) -> None:
         """Set ``label_distributions_`` and ``transduction_``: one array, a list, or lazy ones."""
+        if isinstance(distributions, LocalPartitions) and distributions.n_partitions is None:
+            # Partitions that are made anew in each pass: so are the answers.
+            self.label_distributions_ = distributions.blocks  # type: ignore[assignment]
+            best = distributions.prepare(_most_probable, self.classes_)
+            self.transduction_ = best.blocks  # type: ignore[assignment]
+            return
         if isinstance(distributions, LocalPartitions):
             arrays = distributions.map(np.asarray)
             classes = [self.classes_[array.argmax(axis=1)] for array in arrays]
@@ -454,8 +460,8 @@ class MixtureClassifier(TransductionMixin, BaseEstimator):
         assert isinstance(distributions, DaskPartitions)
         shape = (len(self.classes_),)
         self.label_distributions_ = distributions.to_array(self._partition_sizes, shape, float)
-        best = distributions.prepare(_most_probable, self.classes_)
-        self.transduction_ = best.to_array(self._partition_sizes, (), self.classes_.dtype)
+        lazy = distributions.prepare(_most_probable, self.classes_)
+        self.transduction_ = lazy.to_array(self._partition_sizes, (), self.classes_.dtype)
 
     def _posterior(self, mixture: Mixture, rows: Any, n_rows: int) -> NDArray[np.float64]:
         """Class probabilities of encoded rows, chunk by chunk."""

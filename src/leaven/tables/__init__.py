@@ -7,6 +7,7 @@ from leaven.tables._errors import TableError
 from leaven.tables._format import TableFormat, format_of_path, labeled_path
 from leaven.tables._kinds import ColumnKind
 from leaven.tables._label import label, label_table
+from leaven.tables._many_files import FilesResult, find_files, label_files
 from leaven.tables._model import TableModel, describe_model, load_model
 from leaven.tables._options import LabelingOptions
 from leaven.tables._prepare import TablePreparer
@@ -18,6 +19,7 @@ from leaven.tables._write import TableOutput, write_table
 __all__ = [
     "ClassCount",
     "ColumnKind",
+    "FilesResult",
     "LabelingOptions",
     "LabelingResult",
     "LabelingSummary",
@@ -31,8 +33,10 @@ __all__ = [
     "compare_table",
     "describe_model",
     "encode_target",
+    "find_files",
     "format_of_path",
     "label",
+    "label_files",
     "label_table",
     "labeled_path",
     "load_model",

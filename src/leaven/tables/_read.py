@@ -85,6 +85,7 @@ def read_with_format(
     delimiter: str | None = None,
     encoding: str = "utf-8",
     file_format: TableFormat | None = None,
+    allow_empty: bool = False,
 ) -> tuple[pd.DataFrame, TableFormat]:
     r"""Read a table as :func:`read_table` does, and tell how it was written.
 
@@ -95,6 +96,8 @@ def read_with_format(
     encoding : str, default="utf-8"
     file_format : TableFormat, optional
         What :func:`format_of_path` says of the path, if that is known already.
+    allow_empty : bool, default=False
+        Whether a table may have no rows, as a partition may.
 
     Returns
     -------
@@ -134,7 +137,7 @@ def read_with_format(
             raise not_in_encoding(stream, name, file_format.encoding) from None
     if not len(table.columns):
         raise TableError(f"{name} has no columns.")
-    if not len(table):
+    if not len(table) and not allow_empty:
         raise TableError(f"{name} has a header but no rows.")
     return table, file_format
 
