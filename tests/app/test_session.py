@@ -3,12 +3,17 @@
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
+from leaven.app._answers import Answers, Request
 from leaven.app._events import EventStore
 from leaven.app._export import labeled_table
+from leaven.app._learner import Subject, Work
 from leaven.app._session import ConflictError, Session
 from leaven.app._sheet import Sheet
-from leaven.tables import TableError
+from leaven.cli import main
+from leaven.selection import candidate_names
+from leaven.tables import TableError, read_table
 
 from .conftest import press
 
@@ -365,3 +370,34 @@ def test_a_learner_of_nothing_is_no_learner(tmp_path, fruit):
     session = Session(Sheet(fruit, "kind"), EventStore(tmp_path / "x.db"), "ann")
     assert "no learner" in session.progress()["learner"]
     session.close()
+
+
+@pytest.mark.parametrize("method", ["naive-bayes", "consistency", "auto"])
+def test_candidates_of_the_engine_answer(fruit, method):
+    heard = []
+    work = Work(Subject(fruit[["text", "grams"]], texts=("text",), method=method), heard.append)
+    work.find_neighbors(work.prepare())
+    codes = np.full(40, -1)
+    codes[:24] = [row % 2 for row in range(24)]
+    work.learn(Request(1, codes, 3, np.arange(0)), lambda: False)
+    answers = [news for news in heard if isinstance(news, Answers)][-1]
+    assert answers.method == method or method == "auto"
+    assert np.mean(answers.top[24:, 0] == np.arange(24, 40) % 2) > 0.8
+    if method == "auto":
+        assert work.mind._favorite in candidate_names()
+
+
+def test_leaven_label_takes_the_labels_over(open_session, fruit, tmp_path):
+    session = open_session(fruit, classes=CLASSES)
+    for row in range(6):
+        press(session, "label", row, truth(row))
+    file, out = tmp_path / "fruit.csv", tmp_path / "out.csv"
+    fruit.iloc[::-1].to_csv(file, index=False)
+    arguments = [str(file), "--target", "kind", "--method", "harmonic", "--out", str(out)]
+    options = ["--labels", str(tmp_path / "t.labels.db"), "--no-report", "--quiet"]
+    found = CliRunner().invoke(main, ["label", *arguments, *options], standalone_mode=False)
+    assert found.exception is None
+    result = read_table(out)
+    given = result[result["kind_source"] == "given"]
+    assert sorted(given["text"]) == sorted(fruit["text"][:6])
+    assert (result["kind_predicted"] == [truth(row) for row in reversed(range(40))]).mean() > 0.8

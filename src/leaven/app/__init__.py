@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from leaven.app._annotate import AnnotateOptions, LabelingPage, annotate, open_page
+from leaven.app._export import take_over_labels
 
-__all__ = ["AnnotateOptions", "LabelingPage", "annotate", "open_page"]
+__all__ = ["AnnotateOptions", "LabelingPage", "annotate", "open_page", "take_over_labels"]

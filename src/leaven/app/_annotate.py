@@ -16,12 +16,13 @@ import pandas as pd
 from leaven.app._events import EventStore
 from leaven.app._export import labeled_table
 from leaven.app._learner import ProcessLearner, Subject
-from leaven.app._models import METHODS
+from leaven.app._models import AUTO
 from leaven.app._routes import Access, Site
 from leaven.app._server import Server, Windows, free_socket
 from leaven.app._session import Session
 from leaven.app._sheet import Sheet
 from leaven.app._token import token_of
+from leaven.selection import candidate_names
 from leaven.tables import TableError
 
 LOCAL = "127.0.0.1"
@@ -113,8 +114,9 @@ def annotate(
     user : str, optional
         Who is labeling, by default the name of the account.
     method : str or classifier, default="auto"
-        What makes the suggestions: ``"auto"``, ``"logistic-regression"``, ``"harmonic"``, or any
-        classifier of scikit-learn or leaven.
+        What makes the suggestions: ``"auto"``, which tests several on labels that they do not
+        know, a candidate of :func:`leaven.label` by name, or any classifier of scikit-learn or
+        leaven.
     strategy : query strategy, optional
         Of :mod:`leaven.active`; chooses the questions of the order "most useful next".
     host : str, default="127.0.0.1"
@@ -306,9 +308,10 @@ def subject_of(sheet: Sheet, options: AnnotateOptions) -> Subject:
 def check_method(method: Any) -> None:
     """Raise if a method is neither a known name nor a classifier."""
     if isinstance(method, str):
-        if method not in METHODS:
+        known = (AUTO, *candidate_names())
+        if method not in known:
             raise TableError(
-                f"The method {method!r} is not known. Known methods: {', '.join(METHODS)}."
+                f"The method {method!r} is not known. Known methods: {', '.join(known)}."
             )
     elif not hasattr(method, "fit") or not hasattr(method, "predict"):
         raise TypeError(

@@ -14,8 +14,9 @@ from sklearn.linear_model import LogisticRegression
 
 from leaven._labels import UNLABELED
 from leaven.active import Progress, StablePredictions, margin
+from leaven.app._engine import Engine, Named
 from leaven.app._evidence import Evidence, weigh_evidence
-from leaven.app._models import Blend, Harmonic, Linear, Model, Own, fit_clone
+from leaven.app._models import AUTO, Blend, Harmonic, Linear, Model, Own, fit_clone
 from leaven.app._prepared import Prepared
 
 _SHOWN = 3  # classes whose probability is sent to the page
@@ -25,6 +26,7 @@ _SLOW = 2.0  # seconds of a fit above which two folds must do
 _FEWEST_TO_CALIBRATE = 20  # held-out labels; fewer would fit the temperature to noise
 _STOP_SET = 1_000  # rows, as in Bloodgood and Vijay-Shanker (2009), who took 1,000 to 4,000
 _STEP = 20  # labels between the models that the stopping rule compares
+_FIRST_CONSULTED = 20  # labels: with fewer the engine has hardly any to hold out
 _DOUBTED = 0.2  # a given label with a smaller held-out probability is suspicious
 
 
@@ -125,7 +127,7 @@ class Mind:
     """
 
     prepared: Prepared
-    method: str = "auto"
+    method: str = AUTO
     estimator: Any = None
     strategy: Any = None
     seed: int = 0
@@ -135,6 +137,9 @@ class Mind:
     _stopping: list[NDArray[Any]] = field(default_factory=list)
     _stopping_at: int = -_STEP
     _model: Any = None
+    _engine: Any = None
+    _favorite: str | None = None
+    _consult_at: int = _FIRST_CONSULTED
 
     def use_graph(self, graph: Any) -> None:
         """Take the similarity graph, which is ready later than the rows."""
@@ -148,11 +153,29 @@ class Mind:
         found: dict[str, Model] = {Linear.name: Linear(self.prepared.rows)}
         if self._graph is not None:
             found[Harmonic.name] = Harmonic(self._graph)
-            if self.method == "auto":
-                found[Blend.name] = Blend(list(found.values()))
         if self.method in found:
             return {self.method: found[self.method]}
+        if self.method != AUTO:
+            named = Named(self.method, self._candidates())
+            return {named.name: named}
+        if len(found) > 1:
+            found[Blend.name] = Blend(list(found.values()))
+        if self._favorite is not None and self._favorite not in found:
+            found[self._favorite] = Named(self._favorite, self._candidates())
         return found
+
+    def _candidates(self) -> Engine:
+        if self._engine is None:
+            self._engine = Engine(self.prepared.rows, self.seed)
+        return self._engine
+
+    def consult(self, request: Request) -> None:
+        """Ask the selection engine, each time that the labels have doubled."""
+        n_labels = len(request.known)
+        if self.method != AUTO or self.estimator is not None or n_labels < self._consult_at:
+            return
+        self._consult_at = 2 * n_labels
+        self._favorite = self._candidates().best(request.codes)
 
     def answer(self, request: Request) -> Answers:
         """Fit on all labels and rank the rows without one."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Hashable
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from leaven._labels import UNLABELED
-from leaven.app._events import LABEL, UNSURE
+from leaven.app._events import LABEL, UNSURE, EventStore
 from leaven.app._session import BY_HAND, FREE, GIVEN, SOURCES, SURE, Session
+from leaven.app._sheet import Sheet
+from leaven.tables import TableError
 
 _DIGITS = 6  # of the confidence, as in the output of `leaven label`
 
@@ -79,6 +83,56 @@ def labeled_table(session: Session) -> pd.DataFrame:
     if any(notes):
         labeled[f"{target}_note"] = notes
     return labeled
+
+
+def take_over_labels(table: pd.DataFrame, target: Hashable, labels: str | Path) -> pd.DataFrame:
+    """Return a table with the labels of an event file in its target.
+
+    Rows are recognized by their content; what was labeled in bulk counts as labeled. The column
+    is added if it is missing.
+
+    Parameters
+    ----------
+    table : DataFrame
+    target : column name
+    labels : str or Path
+        The event file of :func:`leaven.annotate`.
+
+    Returns
+    -------
+    labeled : DataFrame
+
+    Raises
+    ------
+    TableError
+        If there is no such file, or none of its rows is in the table.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import pandas as pd
+    >>> from leaven.app import AnnotateOptions, open_page, take_over_labels
+    >>> table = pd.DataFrame({"text": ["ripe", "green"], "kind": ""})
+    >>> options = AnnotateOptions(classes=("good", "bad"), port=0)
+    >>> action = {"key": "a-key-per-action", "kind": "label", "rows": [1], "label": "bad"}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "labels.db"
+    ...     with open_page(table, "kind", file, options, learner=None) as page:
+    ...         _ = page.session.record(action)
+    ...     take_over_labels(table[::-1], "kind", file)["kind"].tolist()
+    ['bad', '']
+    """
+    if not Path(labels).exists():
+        raise TableError(f"There is no event file {labels}.")
+    store = EventStore(labels)
+    try:
+        sheet = Sheet(table, target, content=store.fact("columns"))
+        session = Session(sheet, store, user="")
+        values = [None if code == UNLABELED else session.classes[code] for code in session.codes]
+        kept = table[target] if target in table.columns else None
+        return table.assign(**{str(target): _like(kept, values, session)})
+    finally:
+        store.close()
 
 
 def _like(column: pd.Series | None, values: list[Any], session: Session) -> pd.Series:

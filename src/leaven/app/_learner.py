@@ -140,6 +140,8 @@ class Work:
         self.tell(self.mind.answer(request))
         n_labels = len(request.known)
         if abs(n_labels - self._tested_at) >= _LABELS_PER_TEST or not interrupted():
+            if not interrupted():
+                self.mind.consult(request)
             before = self.mind.temperature
             test = self.mind.test(request)
             self._tested_at = n_labels

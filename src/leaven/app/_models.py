@@ -17,6 +17,9 @@ from leaven._labels import UNLABELED, one_hot
 from leaven.base import learns_from_unlabeled, training_probabilities
 from leaven.graph_based import class_mass_normalization
 
+AUTO = "auto"
+"""The method that leaves the choice to leaven."""
+
 _C = 10.0  # tf-idf rows have length one and need a weak penalty: benchmarks/annotate.py
 _TOL = 1e-3  # of the residual: probabilities to three digits are all that the page shows
 _MOST_ITERATIONS = 300  # of one solve: bounds its time; the next one starts where it ended
@@ -172,7 +175,3 @@ def spread(shares: NDArray[Any], classes: NDArray[Any], n_classes: int) -> NDArr
     full = np.zeros((len(shares), n_classes))
     full[:, np.asarray(classes, dtype=np.intp)] = shares
     return full
-
-
-METHODS = ("auto", Linear.name, Harmonic.name)
-"""What the option ``method`` takes by name."""

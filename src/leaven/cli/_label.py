@@ -87,6 +87,12 @@ STANDARD_STREAM = "-"
     is_flag=True,
     help="Refuse labels with stray spaces, or that differ only in case or spaces.",
 )
+@click.option(
+    "--labels",
+    type=click.Path(dir_okay=False),
+    metavar="FILE.db",
+    help="Take over the labels of this event file of leaven annotate.",
+)
 @click.option("--force", is_flag=True, help="Allow the output to replace the input.")
 @click.option(
     "--resume", is_flag=True, help="With many files: keep those that an earlier run has written."
@@ -124,6 +130,7 @@ def label(
     ask: int,
     explain: bool,
     strict: bool,
+    labels: str | None,
     force: bool,
     resume: bool,
     sample: int | None,
@@ -227,6 +234,10 @@ def label(
             table, found = read_with_format(
                 file, delimiter=delimiter, encoding=encoding, file_format=source
             )
+            if labels is not None:
+                from leaven.app import take_over_labels
+
+                table = take_over_labels(table, target, labels)
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 result = label_table(table, target, options)
