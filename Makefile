@@ -9,11 +9,17 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 EXAMPLE := src/leaven/datasets/data/support_tickets.csv
 
-.PHONY: demo test lint docs bench reproduce reproduce-quick clean
+.PHONY: demo annotate-demo test lint docs bench reproduce reproduce-quick clean
 
 demo: $(VENV)/.core
 	@mkdir -p demo-output
 	$(BIN)/leaven label $(EXAMPLE) --target topic --text text --out demo-output/support_tickets.csv --report demo-output/report.html
+
+# On a copy: the event file stands beside the table. Ctrl-C ends it.
+annotate-demo: $(VENV)/.app
+	@mkdir -p demo-output
+	@cp $(EXAMPLE) demo-output/tickets.csv
+	$(BIN)/leaven annotate demo-output/tickets.csv --target topic --text text
 
 test: lint
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --cov --cov-report=term
@@ -53,6 +59,10 @@ $(VENV)/.made:
 $(VENV)/.core: pyproject.toml $(VENV)/.made
 	$(PIP) install -e .
 	@touch $@
+
+$(VENV)/.app: pyproject.toml $(VENV)/.made
+	$(PIP) install -e '.[app]'
+	@touch $@ $(VENV)/.core
 
 $(VENV)/.dev: pyproject.toml constraints.txt $(VENV)/.made
 	$(PIP) install -c constraints.txt -e '.[dev]'

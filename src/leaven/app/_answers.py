@@ -137,7 +137,7 @@ class Mind:
     _stopping: list[NDArray[Any]] = field(default_factory=list)
     _stopping_at: int = -_STEP
     _model: Any = None
-    _engine: Any = None
+    _engine: Engine | None = None
     _favorite: str | None = None
     _consult_at: int = _FIRST_CONSULTED
 

@@ -115,6 +115,8 @@ class Session:
             store.keep_fact("seed", seed)
         self.seed: str = seed
         self.drawn = sheet.draw_order(seed)
+        # Walked through at every question: made a list once, not per key.
+        self._in_random_order: list[int] = self.drawn.tolist()
         self.sync()
         if learner is not None:
             learner.start(self.hear)
@@ -432,7 +434,11 @@ class Session:
 
                 chosen = interleave(
                     self._in_order(order, query),
-                    (row for row in self.drawn.tolist() if self._to_draw(row) and row not in held),
+                    (
+                        row
+                        for row in self._in_random_order
+                        if self._to_draw(row) and row not in held
+                    ),
                     (row for row in self._to_check() if row not in held),
                     name=order,
                     start=int(self.mine.sum()) + len(held),
@@ -453,7 +459,7 @@ class Session:
             yield from ranked.tolist()
         elif order == USEFUL and self.ready is not None:
             yield from typical_first(self.ready.cluster, self.ready.distance).tolist()
-        yield from self.drawn.tolist()
+        yield from self._in_random_order
 
     def _to_draw(self, row: int) -> bool:
         """Whether a row of the random order is still to be asked of this user."""
@@ -463,7 +469,7 @@ class Session:
         """Rows labeled in bulk that nobody has looked at, in random order."""
         if not (self.source == IN_BULK).any():
             return []
-        return [row for row in self.drawn.tolist() if self.source[row] == IN_BULK]
+        return [row for row in self._in_random_order if self.source[row] == IN_BULK]
 
     def _again(self, held: set[int], n_rows: int) -> list[tuple[int, str]]:
         """When nothing else is left: what was skipped comes back."""
@@ -478,7 +484,7 @@ class Session:
         whatever other rows were labeled; rows that nobody could label are left out.
         """
         found = []
-        for row in self.drawn.tolist():
+        for row in self._in_random_order:
             if self.source[row] in (GIVEN, BY_HAND):
                 found.append(row)
             elif not self.aside[row]:
