@@ -249,7 +249,7 @@ def test_errors():
         (name,) = options
         with pytest.raises(ValueError, match=f"'{name}' parameter of QueryByCommittee"):
             QueryByCommittee(**options).scores(model, X, X, y)
-    with pytest.raises(ValueError, match="one row a member"):
+    with pytest.raises(ValueError, match="one row per member"):
         vote_entropy([0, 1])
     with pytest.raises(ValueError, match="n_members, n_samples, n_classes"):
         kl_to_consensus([[0.5, 0.5]])

@@ -49,7 +49,8 @@ def vote_entropy(votes: ArrayLike) -> NDArray[np.float64]:
     votes = np.asarray(votes)
     if votes.ndim != 2 or len(votes) == 0:
         raise ValueError(
-            f"votes must hold one row a member and one column a sample, got shape {votes.shape}."
+            "votes must hold one row per member and one column per sample, got shape "
+            f"{votes.shape}."
         )
     classes = np.unique(votes)
     share = np.stack([(votes == name).mean(axis=0) for name in classes])

@@ -63,7 +63,7 @@ def expected_loss_by_refits(
     weights: NDArray[np.float64],
     loss: str,
 ) -> float:
-    """Return the expected mean loss over the other rows of the pool, by one fit a class.
+    """Return the expected mean loss over the other rows of the pool, by one fit per class.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ _ROWS = 1024
 _DENSE_CATEGORIES = 1024
 """Up to so many categories in all, products of dense indicators are faster than of sparse."""
 
-_SMALLEST_ALPHA = 1e-10
+_SMALLEST_ALPHA = 1e-10  # scikit-learn raises smaller ones to this, with a warning
 
 
 class Updates(Protocol):

@@ -92,7 +92,7 @@ class ActiveLearner(SavingMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstima
     feature_names_in_ : ndarray of shape (n_features_in_,)
         If ``X`` has names of columns that are strings.
     history_ : DataFrame
-        What was taught, one line a label: ``step``, ``index``, ``label``, ``asked`` (whether a
+        What was taught, one line per label: ``step``, ``index``, ``label``, ``asked`` (whether a
         query had named the row), ``replaced`` (the label before, if any), ``new_class``.
     n_taught_ : int
         Rows that got their label from ``teach``.
@@ -426,7 +426,7 @@ class ActiveLearner(SavingMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstima
 
     @property
     def history_(self) -> pd.DataFrame:
-        """What was taught, one line a label."""
+        """What was taught, one line per label."""
         check_is_fitted(self)
         names = np.arange(len(self._state.labels)) if self._names is None else self._names
         return self._state.history(names)

@@ -11,8 +11,8 @@ from sklearn.metrics import pairwise_distances_argmin_min
 
 from leaven.active._batch import _n_distinct
 
-_MIN_CLUSTERS = 8
-_LARGE = 10_000
+_MIN_CLUSTERS = 8  # typical rows of fewer clusters would all come from the largest classes
+_LARGE = 10_000  # rows beyond which k-means in batches is much faster and as good a start
 
 
 def start_rows(

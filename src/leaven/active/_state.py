@@ -129,7 +129,7 @@ class LabelState:
         return len({row for step in self.steps for row in step.rows})
 
     def history(self, index: Any) -> pd.DataFrame:
-        """List what was taught: one line a label, in order."""
+        """List what was taught: one line per label, in order."""
         start = self.labels.copy()
         for step in reversed(self.steps):
             for row, label in zip(step.rows, step.previous, strict=True):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-LOG10_STEP = 0.05
+LOG10_STEP = 0.05  # of Saeed (2018): twenty numbers of labels per power of ten
 
 
 def label_schedule(n0: int, n: int, *, include_n: bool = False) -> list[int]:

@@ -24,7 +24,7 @@ def class_scores(y_true: Any, y_pred: Any) -> pd.DataFrame:
     Returns
     -------
     scores : DataFrame
-        One row a class, by name, and a last row ``average`` with the unweighted means; the
+        One row per class, by name, and a last row ``average`` with the unweighted means; the
         columns are ``precision``, ``recall``, ``f1`` and ``support``.
 
     Examples

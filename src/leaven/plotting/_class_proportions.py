@@ -87,10 +87,10 @@ def plot_class_proportions(
     Parameters
     ----------
     true : array-like of shape (n_samples,), or list of them
-        True labels; a list of arrays has one a trial.
+        True labels; a list of arrays has one per trial.
     predicted : array-like of shape (n_samples,) or (n_samples, n_classes), or list of them
         Labels or probabilities of the same rows, such as ``label_distributions_`` of the
-        unlabeled ones. A list has one a trial, all of them for the same ``true`` if that is one
+        unlabeled ones. A list has one per trial, all of them for the same ``true`` if that is one
         array. Of probabilities the mean is drawn.
     n_labeled : array-like of shape (n_trials,), optional
         Number of labels of each trial. Trials with the same number are averaged.

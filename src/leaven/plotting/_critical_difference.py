@@ -14,12 +14,12 @@ from leaven.statistics import check_alpha, critical_difference, groups_within, r
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FONT_SIZE = 10.0
+FONT_SIZE = 10.0  # points, of a new figure; in given axes it shrinks until it fits
 ROW_HEIGHT = 1.7  # of the font size
 SCALE_WIDTH = 320.0  # points, of the axis of ranks in a new figure
 BAR_STEP = 0.55  # rows, between two bars of groups
 GAP = 6.0  # points, between a label and its line
-HINTING = 1.12
+HINTING = 1.12  # room for text that is drawn wider than it was measured
 POINTS = 72.0  # an inch
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 BANDS = ("se", "sd", None)
 MARKERS = "os^Dv<>P*X"
-WIDTH = 3.6
+WIDTH = 3.6  # inches, of the axes of one data set
 HEIGHT = 3.0
 
 

@@ -19,7 +19,7 @@ from leaven._labels import UNLABELED, one_hot
 from leaven.base import TransductionMixin, seeded_clone
 from leaven.exceptions import ConvergenceWarning
 
-_MOST_CLUSTERS = 100
+_MOST_CLUSTERS = 100  # bounds the k-means runs of the search for a size
 
 
 def cluster_centers(X: Any, clusters: NDArray[np.intp], n_clusters: int) -> NDArray[np.float64]:

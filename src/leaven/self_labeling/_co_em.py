@@ -30,7 +30,7 @@ from leaven.self_labeling._views import (
     take_view,
 )
 
-_SMALLEST_WEIGHT = 1e-8
+_SMALLEST_WEIGHT = 1e-8  # a row that counts less moves no estimate, and is left out
 
 
 def soft_training_set(

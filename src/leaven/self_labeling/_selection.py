@@ -13,7 +13,7 @@ from sklearn.metrics import pairwise_distances
 
 from leaven._labels import UNLABELED
 
-_DISTANCES_PER_BLOCK = 2**21
+_DISTANCES_PER_BLOCK = 2**21  # 16 MB of distances at a time
 
 
 def class_quotas(counts: NDArray[np.intp], per_round: int | None) -> NDArray[np.intp]:
