@@ -100,7 +100,9 @@ def exact():
     frozen = FrozenEstimator(builder)
     for per_class in (1, 10):
         y = few_labels(truth, per_class)
-        model, seconds = processor_seconds(lambda y=y: HarmonicClassifier(frozen).fit(X, y))
+        model, seconds = processor_seconds(
+            lambda y=y: HarmonicClassifier(frozen, prior=None).fit(X, y)
+        )
         _, peer, steps = sklearn_propagation(X, y, 10, 1_000)
         accuracy = (model.transduction_ == truth)[y < 0].mean()
         balanced = HarmonicClassifier(frozen, prior="labeled").fit(X, y)

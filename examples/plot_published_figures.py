@@ -28,7 +28,7 @@ from leaven.plotting import plot_graph
 fig, axes = plt.subplots(1, 2, figsize=(10, 4.5), layout="constrained")
 for ax, (make, sigma) in zip(axes, [(make_three_bands, 0.22), (make_two_spirals, 0.43)]):
     X, truth, y = make(random_state=0, return_labeled=True)
-    model = HarmonicClassifier(FullGraph(weight=AnisotropicGaussian(sigma))).fit(X, y)
+    model = HarmonicClassifier(FullGraph(weight=AnisotropicGaussian(sigma)), prior=None).fit(X, y)
     plot_graph(KNNGraph(2).build(X), X, y, inferred=model.transduction_, ax=ax, legend=False)
     ax.set_title(f"σ = {sigma}: {np.mean(model.transduction_ == truth):.0%} right")
 
@@ -50,7 +50,7 @@ axes[2].set(xlabel="σ", ylabel="label entropy (bits)", title="smoothing makes a
 axes[2].legend()
 learned = learn_length_scales(X, y, tied=True)
 for ax, sigma in zip(axes, [0.1, learned.length_scales[0]]):
-    model = HarmonicClassifier(FullGraph(weight=AnisotropicGaussian(sigma))).fit(X, y)
+    model = HarmonicClassifier(FullGraph(weight=AnisotropicGaussian(sigma)), prior=None).fit(X, y)
     plot_graph(KNNGraph(4).build(X), X, y, inferred=model.transduction_, ax=ax, legend=False)
     ax.set_title(f"σ = {sigma:.2f}")
 

@@ -255,7 +255,7 @@ def digit_methods(problem: str, share: int) -> dict[str, Any]:
     place = (problem, share)
     graph = RowGraph(digit_graph, place)
     methods = {
-        "thresh": OnRows(HarmonicClassifier(graph)),
+        "thresh": OnRows(HarmonicClassifier(graph, prior=None)),
         "CMN": OnRows(HarmonicClassifier(graph, prior="labeled")),
         "1NN": OnRows(KNeighborsClassifier(1), pixels, place, supervised=True),
     }
@@ -265,7 +265,7 @@ def digit_methods(problem: str, share: int) -> dict[str, Any]:
     return {
         **methods,
         "VP": perceptron,
-        "thresh + VP": OnRows(HarmonicClassifier(graph, external=perceptron)),
+        "thresh + VP": OnRows(HarmonicClassifier(graph, external=perceptron, prior=None)),
         "CMN + VP": OnRows(HarmonicClassifier(graph, external=perceptron, prior="labeled")),
     }
 
@@ -274,7 +274,7 @@ def document_methods(pair: str) -> dict[str, Any]:
     """Methods of figure 4."""
     graph = RowGraph(document_graph, (pair,))
     return {
-        "thresh": OnRows(HarmonicClassifier(graph)),
+        "thresh": OnRows(HarmonicClassifier(graph, prior=None)),
         "CMN": OnRows(HarmonicClassifier(graph, prior="labeled")),
         "1NN": OnRows(KNeighborsClassifier(1, metric="cosine"), words, (pair,), supervised=True),
         "VP": OnRows(VotedPerceptron(), words, (pair,), supervised=True),
@@ -307,7 +307,7 @@ def scales_run(table: Table, run: Run, datasets: list[str]) -> Outcome:
     fixed = RowGraph(digit_graph, ("1 against 2", share))
     methods: dict[str, dict[str, Any]] = {
         "start": {"CMN": OnRows(HarmonicClassifier(fixed, prior="labeled")),
-                  "thresh": OnRows(HarmonicClassifier(fixed))},
+                  "thresh": OnRows(HarmonicClassifier(fixed, prior=None))},
         "end": {"CMN": LearnedScales("labeled", steps), "thresh": LearnedScales(None, steps)},
     }  # fmt: skip
     frames = []

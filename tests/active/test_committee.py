@@ -120,12 +120,12 @@ def test_bagging_a_semi_supervised_estimator_hides_labels():
     X, y = blobs(30, 2)
     hidden = np.where(np.arange(30) < 8, y, -1)
     W = FullGraph().build(X).adjacency
-    model = HarmonicClassifier(FullGraph()).fit(X, hidden)
+    model = HarmonicClassifier(FullGraph(), prior=None).fit(X, hidden)
     strategy = QueryByCommittee("kl", n_members=4, random_state=0)
     scores = strategy.scores(model, X[8:], X, hidden)
     assert scores.shape == (22,)
     assert scores.max() > 0
-    on_graph = HarmonicClassifier(GivenGraph(W)).fit(X, hidden)
+    on_graph = HarmonicClassifier(GivenGraph(W), prior=None).fit(X, hidden)
     members = strategy._fitted(on_graph, X, hidden, np.random.RandomState(0))
     assert all(len(m.transduction_) == 30 for m in members)
 

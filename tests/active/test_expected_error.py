@@ -262,7 +262,7 @@ def graph_problem(n_classes, seed=0):
 @pytest.mark.parametrize("graph", [FullGraph(), KNNGraph(n_neighbors=8)], ids=["full", "knn"])
 def test_harmonic_equals_refits(graph, n_classes, loss):
     X, y = graph_problem(n_classes)
-    path, fast, slow = both(HarmonicClassifier(graph), loss, X[y < 0], X, y)
+    path, fast, slow = both(HarmonicClassifier(graph, prior=None), loss, X[y < 0], X, y)
     assert path == "harmonic"
     assert_allclose(fast, slow, atol=1e-9, rtol=0)
     assert np.ptp(slow) > 1e-4
@@ -271,7 +271,7 @@ def test_harmonic_equals_refits(graph, n_classes, loss):
 @pytest.mark.parametrize("limit", ["sparse", "iterative"])
 def test_harmonic_solvers_agree(limit, monkeypatch):
     X, y = graph_problem(3)
-    model = HarmonicClassifier(KNNGraph(n_neighbors=8)).fit(X, y)
+    model = HarmonicClassifier(KNNGraph(n_neighbors=8), prior=None).fit(X, y)
     dense = ExpectedErrorReduction("log").scores(model, X[y < 0], X, y)
     monkeypatch.setattr(harmonic, "DENSE_BELOW", 3)
     monkeypatch.setattr(harmonic, "SPARSE_BELOW", 10**6 if limit == "sparse" else 3)
@@ -283,7 +283,7 @@ def test_harmonic_on_a_path_by_hand():
     # 0 - a - b - 1 in a row with equal weights: f = 1/3 and 2/3 for the class 1. A label for a
     # leaves b half way to the end, and the two are alike by symmetry.
     W = np.diag(np.ones(3), 1)
-    model = HarmonicClassifier(GivenGraph(W + W.T))
+    model = HarmonicClassifier(GivenGraph(W + W.T), prior=None)
     X, y = np.arange(4.0)[:, None], np.array([0, -1, -1, 1])
     # a = 0 (2/3): b is 1/2, loss 1/2. a = 1 (1/3): b is certainly 1, loss 0.
     scores = ExpectedErrorReduction().scores(model.fit(X, y), X[1:3], X, y)
@@ -297,7 +297,7 @@ def test_harmonic_with_components_out_of_reach(loss):
         W[i, j] = W[j, i] = w
     y = np.array([0, -1, 2, -1, 1, -1, -1, -1, -1])
     X = np.arange(9.0)[:, None]
-    model = HarmonicClassifier(GivenGraph(W))
+    model = HarmonicClassifier(GivenGraph(W), prior=None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnreachedWarning)
         path, fast, slow = both(model, loss, X[y < 0], X, y)
@@ -319,14 +319,16 @@ def test_other_harmonic_functions_are_refitted(options):
     X, y = graph_problem(2)
     pool = X[y < 0]
     strategy = ExpectedErrorReduction(n_candidates=3, random_state=0)
-    model = HarmonicClassifier(**{"graph": KNNGraph(n_neighbors=8), **options}).fit(X, y)
+    model = HarmonicClassifier(**{"graph": KNNGraph(n_neighbors=8), "prior": None, **options}).fit(
+        X, y
+    )
     assert np.isfinite(strategy.scores(model, pool, X, y)).sum() == 3
     assert strategy.path_ == "generic"
 
 
 def test_part_of_the_pool_and_rows_from_elsewhere():
     X, y = graph_problem(2)
-    model = HarmonicClassifier(KNNGraph(n_neighbors=8)).fit(X, y)
+    model = HarmonicClassifier(KNNGraph(n_neighbors=8), prior=None).fit(X, y)
     some = np.array([25, 9, 17])
     path, fast, slow = both(model, "log", X[some], X, y)
     assert path == "harmonic"

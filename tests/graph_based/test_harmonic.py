@@ -13,10 +13,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
 from leaven.exceptions import ConvergenceWarning, UnreachedWarning
 from leaven.graph import FullGraph, Gaussian, GivenGraph, KNNGraph
-from leaven.graph_based import HarmonicClassifier, class_mass_normalization
+from leaven.graph_based import (
+    HarmonicClassifier,
+    class_mass_normalization,
+    estimate_proportions,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
@@ -47,7 +52,7 @@ def two_rings(n=60):
 @pytest.mark.parametrize("solver", ["auto", "direct", "cg", "amg", "propagation"])
 def test_equals_the_dense_formula(solver):
     pytest.importorskip("pyamg")
-    model = HarmonicClassifier(GivenGraph(W), solver=solver, tol=1e-11).fit(X, Y)
+    model = HarmonicClassifier(GivenGraph(W), prior=None, solver=solver, tol=1e-11).fit(X, Y)
     assert_allclose(model.scores_, dense_harmonic(W, Y), atol=1e-8)
     assert_array_equal(model.transduction_, dense_harmonic(W, Y).argmax(axis=1))
     assert model.converged_
@@ -152,7 +157,7 @@ def test_external_classifier(eta, rho):
 
 
 def test_noisy_labels_can_be_overruled():
-    model = HarmonicClassifier(GivenGraph(W), label_noise=0.4).fit(X, Y)
+    model = HarmonicClassifier(GivenGraph(W), prior=None, label_noise=0.4).fit(X, Y)
     zero = augmented(W, Y, np.zeros((60, 3)), 0.0, 0.4)
     assert_allclose(model.scores_, zero, atol=1e-8)
     assert model.label_distributions_[:9].max() < 1
@@ -160,9 +165,9 @@ def test_noisy_labels_can_be_overruled():
     rows, partly = two_rings()
     partly[1:8] = 0
     partly[4] = 1  # a mistake among its neighbors
-    model = HarmonicClassifier(KNNGraph(2), label_noise=0.7).fit(rows, partly)
+    model = HarmonicClassifier(KNNGraph(2), prior=None, label_noise=0.7).fit(rows, partly)
     assert model.transduction_[4] == 0
-    assert HarmonicClassifier(KNNGraph(2)).fit(rows, partly).transduction_[4] == 1
+    assert HarmonicClassifier(KNNGraph(2), prior=None).fit(rows, partly).transduction_[4] == 1
     assert_array_equal(wrong, Y)
 
 
@@ -177,6 +182,42 @@ def test_external_estimator_is_fitted_on_the_labeled_rows():
         HarmonicClassifier(external=np.ones((60, 3))).fit(X, Y)
 
 
+def test_external_estimator_without_probabilities_counts_with_its_class():
+    peer = LinearSVC().fit(X[:9], Y[:9])
+    model = HarmonicClassifier(GivenGraph(W), external=LinearSVC()).fit(X, Y)
+    expected = augmented(W, Y, np.eye(3)[peer.predict(X)], 0.1, 0.0)
+    assert_allclose(model.scores_, expected, atol=1e-8)
+
+
+def test_default_prior_is_the_estimate():
+    model = HarmonicClassifier(GivenGraph(W)).fit(X, Y)
+    estimate = estimate_proportions(model.graph_, Y, 3)
+    given = HarmonicClassifier(GivenGraph(W), prior=estimate.proportions).fit(X, Y)
+    assert_allclose(model.label_distributions_, given.label_distributions_)
+    assert_allclose(model.class_proportions_.standard_errors, estimate.standard_errors)
+
+
+@pytest.mark.parametrize("weight", ["gaussian", "cosine"])
+def test_an_empty_document_gets_the_class_proportions(weight):
+    rows = np.abs(RNG.normal(size=(40, 5)))
+    rows[[7, 30]] = 0.0
+    y = np.full(40, -1)
+    y[:5] = [0, 1, 1, 0, 1]
+    order = RNG.permutation(40)
+    for chosen in (np.arange(40), order):
+        with pytest.warns(UnreachedWarning, match="2 of 40 rows"):
+            model = HarmonicClassifier(KNNGraph(5, metric="cosine", weight=weight)).fit(
+                rows[chosen], y[chosen]
+            )
+        empty = np.zeros((2, 5))
+        assert_allclose(model.predict_proba(empty), [[0.4, 0.6]] * 2)
+        assert_allclose(model.predict_proba(sparse.csr_array(empty)), [[0.4, 0.6]] * 2)
+        new = rows[chosen]
+        assert_array_equal(model.predict(new), model.predict(new.copy()))
+        found = model.label_distributions_[np.isin(chosen, [7, 30])]
+        assert_allclose(found, [[0.4, 0.6]] * 2)
+
+
 def test_components_without_a_label_get_the_labeled_proportions():
     rows = np.vstack([X, X + 100.0])
     y = np.concatenate([Y, np.full(60, -1)])
@@ -189,7 +230,7 @@ def test_components_without_a_label_get_the_labeled_proportions():
     assert_allclose(model.label_distributions_[:60], alone.label_distributions_, atol=1e-8)
     # With an external classifier every row hears of a class.
     h = np.tile([0.2, 0.3, 0.5], (120, 1))
-    model = HarmonicClassifier(KNNGraph(5), external=h).fit(rows, y)
+    model = HarmonicClassifier(KNNGraph(5), prior=None, external=h).fit(rows, y)
     assert_allclose(model.label_distributions_[60:], h[60:])
     # A row without any edge has only its external prediction, or its label.
     lonely = np.zeros((4, 4))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
@@ -14,7 +15,7 @@ from leaven._compat import check_feature_names, num_features, num_samples, valid
 from leaven._labels import UNLABELED, EncodedLabels, class_prior, encode_labels
 from leaven.base import TransductionMixin, normalize_rows
 from leaven.exceptions import UnreachedWarning
-from leaven.graph import Graph, KNNGraph
+from leaven.graph import Cosine, ExponentialCosine, Graph, KNNGraph, NormalizedCosine
 from leaven.graph_based._class_mass import class_mass_factors
 from leaven.graph_based._shares import ClassProportions, estimate_proportions
 
@@ -32,6 +33,7 @@ class GraphClassifier(TransductionMixin, BaseEstimator):
     scores_: NDArray[Any]
     n_unreached_: int
     class_proportions_: ClassProportions
+    _blank_share: NDArray[np.float64]
     _unreached: NDArray[np.intp]
 
     def _fit_graph(self, X: Any, y: Any) -> tuple[Graph, NDArray[np.intp]]:
@@ -45,11 +47,27 @@ class GraphClassifier(TransductionMixin, BaseEstimator):
             codes = self._validate_without_features(X, y)
         self.graph_builder_ = builder.fit(X, codes)
         self.graph_ = self.graph_builder_.graph_
+        self._blank_share = class_prior("labeled", codes, self.classes_, smoothing=0.0)
+        blank = self._blank(X)
+        if blank.any():
+            # Which rows an empty document was joined to is an accident of their order.
+            kept = sparse.diags_array((~blank).astype(self.graph_.adjacency.dtype), format="csr")
+            self.graph_ = Graph(kept @ self.graph_.adjacency @ kept)
         if self.graph_.n_nodes != len(codes):
             raise ValueError(
                 f"The graph has {self.graph_.n_nodes} nodes, but y has {len(codes)} rows."
             )
         return self.graph_, codes
+
+    def _blank(self, X: Any) -> NDArray[np.bool_]:
+        """Tell which rows have no direction: zeros, where the metric or weight is cosine."""
+        builder = self.graph_builder_
+        by_angle = getattr(builder, "metric", None) == "cosine" or isinstance(
+            getattr(builder, "weight_", None), (Cosine, ExponentialCosine, NormalizedCosine)
+        )
+        if not by_angle or not getattr(builder, "uses_features", True):
+            return np.zeros(num_samples(X), dtype=bool)
+        return np.asarray(abs(X).sum(axis=1) == 0, dtype=np.bool_).ravel()
 
     def _validate_without_features(self, X: Any, y: Any) -> NDArray[np.intp]:
         """With a graph that is given, ``X`` is only counted."""
@@ -142,7 +160,8 @@ class GraphClassifier(TransductionMixin, BaseEstimator):
         """Class probabilities of new rows, from the rows of ``fit`` that they resemble.
 
         The scores of the training rows are averaged with the weights of the edges that
-        would join the new row to them. A row equal to a training row gets its scores.
+        would join the new row to them. A row equal to a training row gets its scores. An empty
+        row under a cosine metric or weight gets the class proportions of the labeled rows.
 
         Parameters
         ----------

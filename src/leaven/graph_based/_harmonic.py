@@ -114,13 +114,15 @@ class HarmonicClassifier(GraphClassifier):
     ----------
     graph : graph builder, default=None
         Builds the similarity graph; None stands for ``KNNGraph()``.
-    prior : {"labeled", "uniform"}, dict or array of shape (n_classes,), default=None
+    prior : {"auto", "labeled", "uniform"}, dict, array or None, default="auto"
         Class proportions for class mass normalization (equation 9), which corrects for
-        classes that the graph favors. ``"labeled"`` estimates them from the labels with
-        one added to each count. None switches it off.
+        classes that the graph favors. ``"auto"`` estimates them from the labels and the graph,
+        see :func:`estimate_proportions`; ``"labeled"`` takes those of the labels with one
+        added to each count. None switches it off: the equation above and nothing else.
     external : classifier or array of shape (n_samples, n_classes), default=None
         Another classifier that is fitted on the labeled rows, or its probabilities for
-        the rows of ``X``; each unlabeled row is tied to its prediction (equation 10).
+        the rows of ``X``; a classifier without ``predict_proba`` counts with probability one
+        for the class that it predicts; each unlabeled row is tied to its prediction (equation 10).
     external_weight : float in (0, 1), default=0.1
         The transition probability η to the external prediction.
     label_noise : float in [0, 1), default=0.0
@@ -171,8 +173,8 @@ class HarmonicClassifier(GraphClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "graph": [HasMethods(["fit"]), None],
-        "prior": [StrOptions({"labeled", "uniform"}), "array-like", dict, None],
-        "external": [HasMethods(["fit", "predict_proba"]), "array-like", None],
+        "prior": [StrOptions({"auto", "labeled", "uniform"}), "array-like", dict, None],
+        "external": [HasMethods(["fit", "predict"]), "array-like", None],
         "external_weight": [Interval(Real, 0, 1, closed="neither")],
         "label_noise": [Interval(Real, 0, 1, closed="left")],
         "solver": [StrOptions(set(SOLVERS))],
@@ -184,7 +186,7 @@ class HarmonicClassifier(GraphClassifier):
         self,
         graph: Any = None,
         *,
-        prior: Any = None,
+        prior: Any = "auto",
         external: Any = None,
         external_weight: float = 0.1,
         label_noise: float = 0.0,
@@ -251,7 +253,7 @@ class HarmonicClassifier(GraphClassifier):
     def _external_probabilities(self, X: Any, codes: NDArray[np.intp]) -> NDArray[Any] | None:
         if self.external is None:
             return None
-        if not hasattr(self.external, "predict_proba"):
+        if not hasattr(self.external, "fit"):
             h = check_array(self.external, dtype=np.float64)
             if h.shape != (len(codes), len(self.classes_)):
                 raise ValueError(
@@ -264,4 +266,6 @@ class HarmonicClassifier(GraphClassifier):
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
         given = codes != UNLABELED
         self.external_ = clone(self.external).fit(X[given], codes[given])
+        if not hasattr(self.external_, "predict_proba"):
+            return one_hot(np.asarray(self.external_.predict(X)), len(self.classes_))
         return np.asarray(self.external_.predict_proba(X), dtype=np.float64)

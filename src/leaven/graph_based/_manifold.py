@@ -20,7 +20,14 @@ from leaven.base import TransductionMixin
 from leaven.exceptions import ConvergenceWarning
 from leaven.graph import KNNGraph
 from leaven.graph_based._class_shift import balancing_shifts
-from leaven.graph_based._deformed_kernel import KERNELS, BaseKernel, deform, scale_gamma
+from leaven.graph_based._deformed_kernel import (
+    KERNELS,
+    BaseKernel,
+    deform,
+    edge_gamma,
+    scale_gamma,
+)
+from leaven.graph_based._shares import estimate_proportions
 
 
 def squared_hinge_svm(
@@ -92,7 +99,7 @@ class _ManifoldClassifier(TransductionMixin, BaseEstimator):
         "degree": [Interval(Integral, 1, None, closed="left")],
         "coef0": [Real],
         "graph": [HasMethods(["fit"]), None],
-        "prior": [StrOptions({"labeled", "uniform"}), "array-like", dict, None],
+        "prior": [StrOptions({"auto", "labeled", "uniform"}), "array-like", dict, None],
         "approximation": [StrOptions({"auto", "exact", "nystroem"})],
         "n_landmarks": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
@@ -133,7 +140,8 @@ class _ManifoldClassifier(TransductionMixin, BaseEstimator):
         laplacian = self._laplacian(X, codes)
         self.gamma_ = self.gamma
         if self.gamma is None and self.kernel in ("rbf", "poly"):
-            self.gamma_ = scale_gamma(X)
+            local = edge_gamma(X, self.graph_) if self.kernel == "rbf" else None
+            self.gamma_ = scale_gamma(X) if local is None else local
         labeled = np.flatnonzero(codes != UNLABELED)
         kernel = BaseKernel(self.kernel, self.gamma_, self.degree, self.coef0)
         self._deformation = deform(
@@ -162,7 +170,11 @@ class _ManifoldClassifier(TransductionMixin, BaseEstimator):
 
     def _balancing_shift(self, values: NDArray[Any], codes: NDArray[np.intp]) -> NDArray[Any]:
         """What to take from the functions so that the unlabeled rows have the class shares."""
-        shares = class_prior(self.prior, codes, self.classes_)
+        if isinstance(self.prior, str) and self.prior == "auto":
+            self.class_proportions_ = estimate_proportions(self.graph_, codes, len(self.classes_))
+            shares = self.class_proportions_.proportions
+        else:
+            shares = class_prior(self.prior, codes, self.classes_)
         if (shares == 0).any():
             raise ValueError(
                 "prior gives a class the proportion 0, but that class has labeled rows: give "
@@ -259,16 +271,19 @@ class LaplacianRLSClassifier(_ManifoldClassifier):
         on the labeled rows with ``alpha = gamma_a * n_labeled``.
     kernel : {"rbf", "linear", "poly", "precomputed"} or callable, default="rbf"
     gamma : float, default=None
-        Of the rbf and polynomial kernels; None is ``1 / (n_features * X.var())``.
+        Of the rbf and polynomial kernels. None makes an rbf kernel three times as wide as the
+        median edge of the graph is long, ``1 / (18 * median |x_i - x_j|²)``, and is
+        ``1 / (n_features * X.var())`` for a polynomial.
     degree : int, default=3
     coef0 : float, default=1.0
         Of the polynomial kernel.
     graph : graph builder, default=None
         None stands for ``KNNGraph()``.
-    prior : {"labeled", "uniform"}, dict or array of shape (n_classes,), default=None
+    prior : {"auto", "labeled", "uniform"}, dict, array or None, default="auto"
         The expected class proportions, which the intercepts are then moved to meet among the
-        unlabeled rows. With one or two labels a class the functions are nearly flat, and
-        without it one class may take all rows.
+        unlabeled rows; ``"auto"`` estimates them, see :func:`estimate_proportions`. With one
+        or two labels per class the functions are nearly flat, and without a prior (None) one
+        class may take all rows.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
         Exact needs the kernel of all pairs of rows. Beyond 5,000 rows ``"auto"`` represents
         them by ``n_landmarks`` rows, all labeled ones among them; a linear kernel works on
@@ -285,7 +300,7 @@ class LaplacianRLSClassifier(_ManifoldClassifier):
     dual_coef_ : ndarray of shape (n_labeled, n_problems)
         Coefficients of the deformed kernel at the labeled rows.
     intercept_ : ndarray of shape (n_problems,)
-        Zero, unless a prior moves them.
+        Moved to meet the prior; zero without one.
     label_distributions_ : ndarray of shape (n_samples, n_classes)
     transduction_ : ndarray of shape (n_samples,)
 
@@ -318,7 +333,7 @@ class LaplacianRLSClassifier(_ManifoldClassifier):
         degree: int = 3,
         coef0: float = 1.0,
         graph: Any = None,
-        prior: Any = None,
+        prior: Any = "auto",
         approximation: str = "auto",
         n_landmarks: int = 1000,
         random_state: Any = 0,
@@ -368,7 +383,7 @@ class LaplacianSVC(_ManifoldClassifier):
     degree : int, default=3
     coef0 : float, default=1.0
     graph : graph builder, default=None
-    prior : {"labeled", "uniform"}, dict or array of shape (n_classes,), default=None
+    prior : {"auto", "labeled", "uniform"}, dict, array or None, default="auto"
     approximation : {"auto", "exact", "nystroem"}, default="auto"
     n_landmarks : int, default=1000
     random_state : int, RandomState instance or None, default=0
@@ -428,7 +443,7 @@ class LaplacianSVC(_ManifoldClassifier):
         degree: int = 3,
         coef0: float = 1.0,
         graph: Any = None,
-        prior: Any = None,
+        prior: Any = "auto",
         approximation: str = "auto",
         n_landmarks: int = 1000,
         random_state: Any = 0,

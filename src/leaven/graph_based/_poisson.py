@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.special import softmax
 
 from leaven._compat import HasMethods, Interval, StrOptions
-from leaven._labels import UNLABELED, class_prior, one_hot
+from leaven._labels import UNLABELED, one_hot
 from leaven.base import normalize_rows
 from leaven.exceptions import ConvergenceWarning
 from leaven.graph import Graph
@@ -94,8 +94,9 @@ class PoissonClassifier(GraphClassifier):
     ----------
     graph : graph builder, default=None
         None stands for ``KNNGraph()``.
-    prior : {"labeled", "uniform"}, dict or array, default="labeled"
-        The class proportions ``q``. None leaves ``u`` as the equations above have it.
+    prior : {"auto", "labeled", "uniform"}, dict, array or None, default="auto"
+        The class proportions ``q``; ``"auto"`` estimates them, see
+        :func:`estimate_proportions`. None leaves ``u`` as the equations above have it.
     tol : float, default=1e-6
     max_iter : int, default=10,000
 
@@ -138,7 +139,7 @@ class PoissonClassifier(GraphClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "graph": [HasMethods(["fit"]), None],
-        "prior": [StrOptions({"labeled", "uniform"}), "array-like", dict, None],
+        "prior": [StrOptions({"auto", "labeled", "uniform"}), "array-like", dict, None],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
@@ -147,7 +148,7 @@ class PoissonClassifier(GraphClassifier):
         self,
         graph: Any = None,
         *,
-        prior: Any = "labeled",
+        prior: Any = "auto",
         tol: float = 1e-6,
         max_iter: int = 10_000,
     ) -> None:
@@ -190,7 +191,7 @@ class PoissonClassifier(GraphClassifier):
         self.score_scale_ = 1.0
         if self.prior is None or not counted.any():
             return
-        proportions = class_prior(self.prior, codes, self.classes_)
+        proportions = self._proportions(self.prior, codes)
         self.class_shifts_, self.score_scale_ = balancing_shifts(u[counted], proportions)
 
     def _distributions(self, scores: NDArray[Any]) -> NDArray[Any]:

@@ -89,7 +89,7 @@ class _PropagationClassifier(GraphClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "graph": [HasMethods(["fit"]), None],
-        "prior": [StrOptions({"labeled", "uniform"}), "array-like", dict, None],
+        "prior": [StrOptions({"auto", "labeled", "uniform"}), "array-like", dict, None],
         "method": [StrOptions(set(METHODS))],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -149,8 +149,9 @@ class LabelPropagationClassifier(_PropagationClassifier):
     ----------
     graph : graph builder, default=None
         None stands for ``KNNGraph()``.
-    prior : {"labeled", "uniform"}, dict or array, default=None
-        Class proportions for class mass normalization; None switches it off.
+    prior : {"auto", "labeled", "uniform"}, dict or array, default=None
+        Class proportions for class mass normalization; ``"auto"`` estimates them, see
+        :func:`estimate_proportions`, None switches it off.
     method : {"auto", "closed", "iterate"}, default="auto"
         The closed form is faster at all sizes, and ``"auto"`` takes it.
     tol : float, default=1e-6
@@ -247,7 +248,7 @@ class SoftLabelPropagationClassifier(_PropagationClassifier):
         Pulls all scores to zero; to be seen beside the summed weights of a node, which are about
         one half in the default graph. Without it, or with next to none, the scores of few
         labels are nearly constant over the graph and one class may take all rows.
-    prior : {"labeled", "uniform"}, dict or array, default=None
+    prior : {"auto", "labeled", "uniform"}, dict or array, default=None
     method : {"auto", "closed", "iterate"}, default="auto"
     keep_labels : bool, default=True
         Whether ``transduction_`` keeps the given labels, or may correct them.
@@ -343,7 +344,7 @@ class ConsistencyClassifier(_PropagationClassifier):
     graph : graph builder, default=None
     alpha : float in [0, 1), default=0.99
         The share of information that comes from the neighbors.
-    prior : {"labeled", "uniform"}, dict or array, default=None
+    prior : {"auto", "labeled", "uniform"}, dict or array, default=None
     method : {"auto", "closed", "iterate"}, default="auto"
     keep_labels : bool, default=True
         Whether ``transduction_`` keeps the given labels, or may correct them.
