@@ -286,8 +286,8 @@ def test_size_is_bounded(rich_result, cell):
     assert len(marks) == 2000
 
 
-def test_a_vote_is_said_to_be_one(rich_result):
-    selection = dataclasses.replace(rich_result.selection, choice="vote")
+def test_a_combination_is_said_to_be_one(rich_result):
+    selection = dataclasses.replace(rich_result.selection, choice="combination")
     page = render_report(dataclasses.replace(rich_result, selection=selection))
     assert "the methods decide each row together" in page
     assert "the best that learns from the labeled rows only, labeled" not in page

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from scipy.stats import norm
 
 from leaven.selection import (
     SEMI_SUPERVISED,
@@ -17,8 +18,8 @@ from leaven.selection import (
     Candidate,
     Decision,
     Folds,
+    Member,
     Outcome,
-    count_votes,
     decide,
     take_one,
 )
@@ -35,11 +36,11 @@ def outcome(name: str, kind: str, right: Any) -> Outcome:
     )
 
 
-def decided(outcomes: list[Outcome], *, vote: bool = False, caution: float = 1.0) -> Decision:
+def decided(outcomes: list[Outcome], *, combine: bool = False, caution: float = 1.0) -> Decision:
     n = len(outcomes[0].results)
     folds = Folds(np.arange(n), np.arange(n)[None] % 2)
     codes = np.zeros(n, dtype=np.intp)
-    return decide(outcomes, codes, folds, caution=caution, vote=vote)
+    return decide(outcomes, codes, folds, caution=caution, combine=combine)
 
 
 def test_the_decision_by_hand() -> None:
@@ -75,7 +76,7 @@ def test_the_decision_by_hand() -> None:
     assert by_name["weak"].value == pytest.approx(-0.1)
 
 
-def test_without_a_vote_the_bias_of_both_sides_is_taken_off() -> None:
+def test_where_one_is_taken_the_bias_of_both_sides_is_taken_off() -> None:
     good, poor = [1, 0, 1, 0, 1, 0, 0, 0, 1, 1], [0, 1, 0, 0, 1, 0, 0, 1, 0, 1]
     sups = [outcome("a", SUPERVISED, good), outcome("b", SUPERVISED, poor)]
     semis = [outcome("c", SEMI_SUPERVISED, good), outcome("d", SEMI_SUPERVISED, poor)]
@@ -106,50 +107,60 @@ def test_nothing_tried_is_an_error_with_the_reasons() -> None:
         decide([failed], np.zeros(2, dtype=np.intp), Folds(np.arange(2), np.array([[0, 1]])))
 
 
-def test_votes_by_hand() -> None:
-    P = [np.array([[0.9, 0.1], [0.6, 0.4]]), np.array([[0.2, 0.8], [0.1, 0.9]])]
-    votes = count_votes(P)
-    assert_allclose(votes.sum(axis=1), 1)
-    # One vote each; the mean probabilities 0.55 and 0.35 of the first class decide.
-    assert_allclose(votes[:, 0], (0.5 + 1e-3 * np.array([0.55, 0.35])) / (1 + 1e-3))
-    # With weights 3 and 1 three quarters of the votes are the first one's.
-    uneven = count_votes(P, [3.0, 1.0])
-    mean = (3 * P[0][:, 0] + P[1][:, 0]) / 4
-    assert_allclose(uneven[:, 0], (0.75 + 1e-3 * mean) / (1 + 1e-3))
-    assert_allclose(count_votes(P[:1], [0.7]), P[0])
-
-
-def test_who_votes_and_who_leads() -> None:
+def test_three_candidates_are_combined_and_the_gain_is_that_of_the_unlabeled_rows() -> None:
     right = np.ones(60)
     fair, poor = right.copy(), right.copy()
-    fair[:3], poor[:40] = 0.0, 0.0
+    fair[:4], poor[:40] = 0.0, 0.0
     outcomes = [
         outcome("sup", SUPERVISED, poor),
         outcome("good", SEMI_SUPERVISED, right),
         outcome("fair", SEMI_SUPERVISED, fair),
     ]
-    # good and fair vote; where they differ the mean probability is one half, and the first
-    # class, which is the right one, is taken: the vote is as good as the best.
-    found = decided(outcomes, vote=True)
-    assert found.choice == "vote"
-    assert found.weights == {"good": 0.5, "fair": 0.5}
-    assert found.params == {"good": {"a": "good"}, "fair": {"a": "fair"}}
+    found = decided(outcomes, combine=True)
+    assert (found.choice, found.kind) == ("combination", SEMI_SUPERVISED)
+    # Log probabilities of the true class: log 1.02 / 1.04 where right, log 0.02 / 1.04 else.
+    lost = np.log(1.02 / 0.02) * np.array([40, 0, 4]) / np.sqrt(60)
+    shares = np.exp(-lost) / np.exp(-lost).sum()
+    assert shares[0] < 0.01  # left out
+    assert found.weights["fair"] == pytest.approx(shares[2] / (shares[1] + shares[2]))
     assert found.combined is not None
+    assert (found.best_supervised, found.best_semi_supervised) == ("sup", "good")
     assert_allclose(found.combined.results, right)
-    # Voters that are wrong together on rows on which the best one is right lose to it.
-    wrong = right.copy()
-    wrong[:8] = 0.0
-    many = [*outcomes[:2], *(outcome(f"w{i}", SEMI_SUPERVISED, wrong) for i in range(3))]
-    behind = 8 / 60 - 2 * np.sqrt(8 + 1 - 8**2 / 62) / 62
-    assert behind > 0  # they are behind by more than two standard errors, and have no vote
-    assert decided(many, vote=True).weights == {"good": 1.0}
+    # Alone, the supervised one is wrong on 40 of 60 rows: differences 1 in 40 rows, 0 in 20.
+    gain, se = 40 / 60, np.sqrt(40 + 1 - 40**2 / 62) / 62
+    mean, deviation = 0.012, 0.05
+    precision = 1 / se**2 + 1 / deviation**2
+    expected = norm.cdf((gain / se**2 + mean / deviation**2) / np.sqrt(precision))
+    assert found.probability_helped == pytest.approx(expected)
+    assert found.unlabeled_helped == "yes"
+    assert found.reason == (
+        "On 60 labels that were held out, all methods combined were right 100% of the time, and "
+        "33% without those that learn from the unlabeled rows."
+    )
 
 
-def test_a_vote_needs_three_and_one_that_uses_unlabeled_rows() -> None:
+def test_a_verdict_against_the_unlabeled_rows() -> None:
+    right = np.ones(60)
+    poor = np.zeros(60)
+    outcomes = [
+        outcome("a", SUPERVISED, right),
+        outcome("b", SEMI_SUPERVISED, poor),
+        outcome("c", SEMI_SUPERVISED, poor),
+    ]
+    # So clearly worse that the weights leave them out: no difference, and nothing to tell.
+    found = decided(outcomes, combine=True)
+    assert found.weights == {"a": 1.0}
+    assert (found.kind, found.unlabeled_helped) == (SUPERVISED, "cannot tell")
+
+
+def test_a_combination_needs_three_and_a_comparison_needs_both_kinds() -> None:
     two = [outcome("a", SUPERVISED, [1, 1, 0]), outcome("b", SEMI_SUPERVISED, [1, 1, 1])]
-    assert decided(two, vote=True).combined is None
+    assert decided(two, combine=True).combined is None
     three = [outcome(name, SUPERVISED, [1, 1, 0]) for name in "abc"]
-    assert decided(three, vote=True).combined is None
+    found = decided(three, combine=True)
+    assert found.choice == "combination"
+    assert np.isnan(found.probability_helped)
+    assert found.reason.endswith("all methods combined were right 67% of the time.")
 
 
 @settings(max_examples=50, deadline=None)
@@ -165,15 +176,16 @@ def test_a_vote_needs_three_and_one_that_uses_unlabeled_rows() -> None:
     st.booleans(),
 )
 def test_weights_are_a_distribution_over_what_was_tried(
-    results: list[tuple[str, list[int]]], vote: bool
+    results: list[tuple[str, list[int]]], combine: bool
 ) -> None:
     outcomes = [outcome(f"c{i}", kind, right) for i, (kind, right) in enumerate(results)]
-    found = decided(outcomes, vote=vote)
+    found = decided(outcomes, combine=combine)
     assert sum(found.weights.values()) == pytest.approx(1.0)
     assert set(found.weights) == set(found.params) <= {each.name for each in outcomes}
-    assert (found.choice == "vote") == (len(found.weights) > 1 or found.choice not in found.weights)
+    assert (found.choice == "combination") == (combine and len(outcomes) >= 3)
     if found.unlabeled_helped == "yes":
         assert found.kind == SEMI_SUPERVISED
+    assert np.isnan(found.probability_helped) or 0 <= found.probability_helped <= 1
 
 
 def test_without_folds_the_first_supervised_or_the_fallback() -> None:
@@ -197,6 +209,14 @@ def test_without_folds_the_first_supervised_or_the_fallback() -> None:
     assert decide_without_folds(candidates, "other")[1].choice == "sup"
     with pytest.raises(ValueError, match=r"No candidate fits the data\. slow was skipped"):
         decide_without_folds(candidates[1:2])
+    # Two that can be used are not combined; three are, with the weights that they came with.
+    assert decide_without_folds(candidates, combine=True)[1].choice == "sup"
+    more = [*candidates, Candidate("third", None, SUPERVISED, member=Member(5.0, 0.5))]
+    combined = decide_without_folds(more, combine=True)[1]
+    assert_allclose(list(combined.weights.values()), [2 / 9, 2 / 9, 5 / 9])
+    assert combined.pool.temperatures == {"semi": 1.0, "sup": 1.0, "third": 0.5}
+    assert combined.params["semi"] == {"w": 0.1}
+    assert "no class has two labels" in combined.reason
 
 
 def test_one_candidate_whatever_the_others_do() -> None:

@@ -20,11 +20,25 @@ def test_folds_are_distinct_partitions() -> None:
     folds = draw_folds(codes, 30, np.random.RandomState(0))
     assert folds is not None
     assert_array_equal(folds.rows, [0, 1, 2, 3])
-    # Two classes with two labels have two different pairs of folds, whatever the repeats.
-    assert sorted(map(tuple, folds.fold.tolist())) == [(0, 1, 0, 1), (0, 1, 1, 0)]
-    assert folds.n_splits == 2
-    assert len(list(folds.tests())) == 4
+    # Four rows are held out one by one, in one way, whatever the repeats.
+    assert folds.fold.tolist() == [[0, 1, 2, 3]]
     assert draw_folds(np.array([0, 1, -1]), 3, np.random.RandomState(0)) is None
+
+
+def test_folds_are_balanced_and_spread_every_class() -> None:
+    # 3 classes of 4 labels in 5 folds: a fold holds 2 or 3 rows, all of different classes.
+    codes = np.repeat([0, 1, 2], 4)
+    folds = draw_folds(codes, "auto", 0)
+    assert folds is not None
+    assert (folds.n_splits, folds.n_repeats) == (5, 2)
+    for _, test in folds.tests():
+        assert test.sum() in (2, 3)
+        assert len(set(codes[test])) == test.sum()
+    many = draw_folds(np.repeat([0, 1, 2], 20), "auto", 0)
+    assert many is not None
+    assert (many.n_splits, many.n_repeats) == (5, 1)
+    for _, test in many.tests():
+        assert np.bincount(np.repeat([0, 1, 2], 20)[test]).tolist() == [4, 4, 4]
 
 
 @settings(max_examples=25, deadline=None)

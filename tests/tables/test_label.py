@@ -262,16 +262,16 @@ def test_the_weights_are_those_of_the_fitted_model() -> None:
     assert column_weights_of(layout, None) == result.summary.weights
 
 
-def test_a_vote_tells_of_rows_that_no_label_reaches() -> None:
-    # The warning was lost when several methods voted.
+def test_a_combination_tells_of_rows_that_no_label_reaches() -> None:
+    # The warning was lost when several methods were used.
     table = three_topics()
     table.loc[[2, 3, 4], "t"], table.loc[[22, 23, 24], "t"] = "pay", "bug"
     names = ["harmonic", "consistency", "spectral-transducer"]
     with pytest.warns(UnreachedWarning, match="20 distinct rows are near no labeled row") as caught:
         result = tables.label_table(table, "t", text="text", candidates=names, details=False)
-    assert result.summary.method == "vote"
+    assert result.summary.method == "combination"
     assert len(caught) == 1
-    assert "those of the voting methods that go by neighbors" in str(caught[0].message)
+    assert "the methods that go by neighbors" in str(caught[0].message)
 
 
 def test_rows_of_a_sample_that_no_label_reaches(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from leaven._labels import UNLABELED
 from leaven.app._models import spread
 from leaven.selection import (
-    VOTE,
     Problem,
     fit_named,
     make_candidates,
@@ -61,12 +60,11 @@ class Engine:
             found = select(
                 problem,
                 make_candidates(None, problem),
-                vote=False,
+                combine=False,
                 time_limit=_SECONDS,
                 random_state=self._seed,
             )
-        choice = found.decision.choice
-        return None if choice == VOTE else choice
+        return found.decision.choice
 
 
 class Named:

@@ -1,4 +1,4 @@
-"""A classifier that uses unlabeled rows only where the labels say that they help."""
+"""A weighted combination of methods, with probabilities and a verdict to rely on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ from leaven.selection import (
     Problem,
     Selection,
     Step,
+    assess,
     make_candidates,
+    prediction_sets,
     select,
     standard_problem,
 )
@@ -35,16 +37,15 @@ _CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.floa
 
 
 class SafeClassifier(TransductionMixin, BaseEstimator):
-    """Take the best of several methods, and unlabeled rows only if they help.
+    r"""Combine several methods by what they do on labels that are held out.
 
-    Every candidate is estimated from the few labels by repeated cross-validation with as
-    many folds as they allow, up to five (:class:`AdaptiveKFold`). Held-out labeled rows
+    Every candidate is estimated from the few labels by cross-validation: held-out labeled rows
     become unlabeled rows, every unlabeled row stays in training, and all candidates see the
-    same folds. The best semi-supervised candidate is used if it is better than the best
-    supervised one by more than ``caution`` standard errors of their paired difference; if
-    not, the best supervised candidate is used. The score of the best of several is too good:
-    this selection bias is estimated and taken off before the two are compared. ``report_``
-    tells what was tried, what was chosen, and why.
+    same folds. The prediction is a combination of them, weighted by the likelihood of the
+    held-out labels and calibrated by one temperature. The verdict is apart from it: how many
+    labels are expected to be right, and whether the unlabeled rows helped, which is judged
+    against the same combination without the candidates that learn from them. ``report_`` has
+    both.
 
     Parameters
     ----------
@@ -56,21 +57,19 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
         :func:`leaven.base.learns_from_unlabeled`); any other is supervised and is fitted on the
         labeled rows only. Own estimators get ``X`` as it is.
         The defaults, which None stands for, are in the notes.
+    combine : bool, default=True
+        Whether three candidates or more are combined. Otherwise one of them is taken: the best,
+        or the best supervised one unless the gain by unlabeled rows exceeds its error.
     caution : float, default=1.0
-        How many standard errors the gain by unlabeled rows must exceed. With 0 any gain is
-        enough; larger values stay with the supervised one more often.
-    vote : bool, default=True
-        Whether the candidates also vote, if there are three or more. Those that are behind the
-        best by more than two standard errors have no vote. The vote then stands for all that
-        use unlabeled rows, unless a single one leads it by two standard errors: the best of
-        many owes part of its lead to chance.
+        How many standard errors that gain must exceed, where one candidate is taken. With 0 any
+        gain is enough.
     n_repeats : int or "auto", default="auto"
-        How often to repeat the cross-validation with other folds. "auto" makes about ten fits
-        of each candidate. Equal repeats are left out: few labels can be split in few ways.
+        How often to repeat the cross-validation with other folds. "auto" draws them twice for
+        at most 50 labeled rows, and once for more. Equal repeats are left out.
     time_limit : float, default=None
         Seconds after which no other candidate is started, and within which the folds of one
         must be expected to end. The cheap ones come first; the first is always tried. The
-        final fit of the chosen candidate comes on top.
+        final fits come on top.
     scoring : str or callable, default="accuracy"
         What to compare by, as in :func:`labeled_scorer`; larger is better. The scorer sees the
         predictions of the held-out rows only.
@@ -90,17 +89,20 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
     Attributes
     ----------
     report_ : SafeReport
-        The table of candidates, the paired differences, the choice and the reason.
+        The expected accuracy, the verdict, the table of candidates and their paired
+        differences.
     best_estimator_ : estimator
-        The chosen candidate, fitted on all rows; a pipeline with the scaler where there is
-        one. The graph methods among the defaults are fitted with one row for all unlabeled
-        rows that are equal; ``transduction_`` below has all rows.
+        The combination, or the chosen candidate, fitted on all rows; a pipeline with the scaler
+        where there is one. The graph methods among the defaults are fitted with one row for
+        all unlabeled duplicates; ``transduction_`` below has all rows.
     unlabeled_helped_ : {"yes", "no", "cannot tell"}
         See :class:`SafeReport`.
     classes_ : ndarray of shape (n_classes,)
     label_distributions_ : ndarray of shape (n_samples, n_classes)
-        Class probabilities of the rows given to ``fit``. Those of "linear-svm" are a softmax
-        of its decision function, which is not calibrated.
+        Class probabilities of the rows given to ``fit``. Those of the combination are
+        calibrated; those of a single candidate are its own.
+    held_out_scores_ : ndarray of shape (n_tested,)
+        Held-out probability of the true class of each tested label, for ``predict_set``.
     transduction_ : ndarray of shape (n_samples,)
     n_features_in_ : int
 
@@ -111,15 +113,25 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
 
     Notes
     -----
-    The default candidates are, supervised, "logistic-regression", "naive-bayes" and
-    "linear-svm"; semi-supervised, "harmonic" (with class mass normalization), "consistency",
-    "spectral-transducer", "naive-bayes-em" (with the weight of unlabeled rows chosen among
-    0.01, 0.1 and 1), "self-training" (of logistic regression, with the most confident two
-    fifths of the rows), "transductive-svm" and "cluster-then-label". Of equal scores the first
-    in this order is taken. Naive Bayes is of the kind that fits the data: Bernoulli for zeros and
-    ones, multinomial for counts and nonnegative sparse rows, Gaussian otherwise.
-    "transductive-svm" is skipped with more than 5,000 rows or three classes; give it as
-    an estimator of your own to try it nevertheless.
+    The default candidates are, supervised, "logistic-regression", "naive-bayes", "linear-svm",
+    "rbf-svm", "extra-trees" and "random-forest"; semi-supervised, "harmonic" (with class mass
+    normalization), "consistency", "spectral-transducer", "naive-bayes-em" (with the weight of
+    unlabeled rows chosen among 0.01, 0.1 and 1), "self-training" of logistic regression and
+    "self-trained-trees" (both with the most confident two fifths of the rows),
+    "transductive-svm" and "cluster-then-label". Naive Bayes is of the kind that fits the data:
+    Bernoulli for zeros and ones, multinomial for counts and nonnegative sparse rows, Gaussian
+    otherwise. "transductive-svm" is skipped with more than 5,000 rows or three classes, trees
+    and "rbf-svm" with sparse rows; give one as an estimator of your own to try it nevertheless.
+
+    The combination is a log-linear pool: with the class probabilities :math:`p_m` of candidate
+    m after a temperature of its own,
+    :math:`p \propto \exp(\tau \sum_m w_m \log p_m)`. The weights are a posterior over the
+    candidates, with a prior from other tables and a likelihood of the held-out labels whose
+    learning rate is :math:`n^{-1/2}` [4]_ (:func:`leaven.selection.likelihood_weights`); the
+    temperature :math:`\tau` is fitted to the same labels with a prior
+    (:func:`leaven.selection.fit_temperature`). For the estimate of the combination itself, both
+    are learned without the fold that is tested.
+
     All rows, labeled or not, take part in scaling the columns, for every candidate alike: a
     gain is then not due to better scaling.
 
@@ -132,12 +144,12 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
     pairs [1]_ keeps it from being zero with four rows. Other scores than the accuracy are no
     means over rows, and the corrected resampled variance over folds [2]_ is used.
 
-    The score of the best supervised candidate is drawn towards the mean of all supervised ones
-    by as much of its lead as chance explains [3]_: without this, unlabeled rows are measured by
-    a score that is too good. The vote is not selected and needs no such correction.
+    Where one candidate is taken, the score of the best supervised one is drawn towards the mean
+    of all supervised ones by as much of its lead as chance explains [3]_: without this,
+    unlabeled rows are measured by a score that is too good.
 
-    With one label in every class nothing can be held out: the first supervised candidate is
-    used. The estimate is of one draw of labels; the method guards on average, not always.
+    With one label in every class nothing can be held out: the candidates are combined with the
+    weights from other tables. The estimate is of one draw of labels, and right on average only.
 
     References
     ----------
@@ -147,6 +159,8 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
        52, 2003.
     .. [3] B. Efron and C. Morris, "Data analysis using Stein's estimator and its
        generalizations", Journal of the American Statistical Association 70, 1975.
+    .. [4] P. Grünwald, "The safe Bayesian: learning the learning rate via the mixability gap",
+       ALT 2012.
 
     Examples
     --------
@@ -165,7 +179,7 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "candidates": [list, tuple, dict, None],
         "caution": [Interval(Real, 0, None, closed="left")],
-        "vote": ["boolean"],
+        "combine": ["boolean"],
         "n_repeats": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "scoring": [str, callable],
@@ -180,8 +194,8 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
         self,
         candidates: Any = None,
         *,
+        combine: bool = True,
         caution: float = 1.0,
-        vote: bool = True,
         n_repeats: int | str = "auto",
         time_limit: float | None = None,
         scoring: Any = "accuracy",
@@ -193,7 +207,7 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
     ) -> None:
         self.candidates = candidates
         self.caution = caution
-        self.vote = vote
+        self.combine = combine
         self.n_repeats = n_repeats
         self.time_limit = time_limit
         self.scoring = scoring
@@ -242,7 +256,7 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
                 problem,
                 candidates,
                 caution=self.caution,
-                vote=self.vote,
+                combine=self.combine,
                 n_repeats=self.n_repeats,
                 score=self._score(problem),
                 time_limit=self.time_limit,
@@ -279,6 +293,8 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
         self.best_estimator_ = selection.fitted.best_estimator
         self._store_transduction(selection.probabilities, problem.codes)
         self.unlabeled_helped_ = selection.decision.unlabeled_helped
+        assessment = assess(selection, problem)
+        self.held_out_scores_ = assessment.scores
         self.report_ = SafeReport.from_selection(
             selection,
             problem,
@@ -286,6 +302,7 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
             caution=self.caution,
             seconds=seconds,
             notes=_lone_classes(problem) if selection.folds is not None else (),
+            assessment=assessment,
         )
         if self.verbose:
             _logger.info("SafeClassifier: %s", selection.decision.reason)
@@ -304,6 +321,29 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, **_CHECKS)
         return class_probabilities(self.best_estimator_, X)
+
+    def predict_set(self, X: Any, alpha: float = 0.1) -> NDArray[np.bool_]:
+        """Prediction sets: the classes among which the true one is, for most rows.
+
+        Cross-conformal prediction with the probabilities of the held-out labels: where these
+        are drawn like the rows of ``X``, the set holds the true class for a share of about
+        ``1 - alpha`` of them or more. With fewer than ``1 / alpha - 1`` held-out labels it is
+        the smallest set whose calibrated probabilities sum to ``1 - alpha``, without guarantee.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        alpha : float, default=0.1
+            Share of the rows, between 0 and 1, whose class may be missing in their set.
+
+        Returns
+        -------
+        bool array of shape (n_samples, n_classes)
+            In the order of ``classes_``. The predicted class always belongs to the set.
+        """
+        if not 0.0 < alpha < 1.0:
+            raise ValueError(f"alpha must be between 0 and 1, got {alpha!r}.")
+        return prediction_sets(self.predict_proba(X), self.held_out_scores_, alpha)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

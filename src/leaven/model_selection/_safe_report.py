@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from leaven.selection import TRIED, Difference, Outcome, Problem, Selection
+from leaven.selection import (
+    TRIED,
+    Assessment,
+    Difference,
+    Outcome,
+    Problem,
+    Selection,
+    assess,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +74,21 @@ class SafeReport:
     selection_bias : float
         By how much the score of the best supervised candidate is expected to be too good
         because it is the best of several.
+    expected_accuracy : float
+        Expected share of the unlabeled rows that get their class.
+    expected_accuracy_low, expected_accuracy_high : float
+        Its interval of 90%.
+    probability_helped : float
+        Between 0 and 1, that the unlabeled rows made the answer better than the same
+        combination of the supervised candidates; NaN if nothing could be compared.
+    verdict : str
+        What to expect, in two sentences.
+    suspects : tuple of dict
+        Given labels that are probably wrong, the worst first: ``row``, ``given``, ``likely``
+        (the class that the other labels speak for) and ``probability``.
+    never_predicted : dict
+        Classes with labels that no unlabeled row got, with the number of rows of the class
+        that are expected among them.
     """
 
     candidates: pd.DataFrame
@@ -87,6 +110,13 @@ class SafeReport:
     seconds: float
     notes: tuple[str, ...] = ()
     selection_bias: float = 0.0
+    expected_accuracy: float = np.nan
+    expected_accuracy_low: float = np.nan
+    expected_accuracy_high: float = np.nan
+    probability_helped: float = np.nan
+    verdict: str = ""
+    suspects: tuple[dict[str, Any], ...] = ()
+    never_predicted: dict[Any, float] = field(default_factory=dict)
 
     @classmethod
     def from_selection(
@@ -98,9 +128,11 @@ class SafeReport:
         caution: float = 1.0,
         seconds: float | None = None,
         notes: Sequence[str] = (),
+        assessment: Assessment | None = None,
     ) -> SafeReport:
         """Report on a selection; ``notes`` come before its own."""
         decision, folds = selection.decision, selection.folds
+        found = assess(selection, problem) if assessment is None else assessment
         return cls(
             candidates=candidate_table(selection.outcomes),
             differences=difference_table(decision.differences),
@@ -121,6 +153,30 @@ class SafeReport:
             seconds=selection.seconds if seconds is None else seconds,
             notes=(*notes, *selection.notes),
             selection_bias=decision.selection_bias,
+            expected_accuracy=found.accuracy.value,
+            expected_accuracy_low=found.accuracy.low,
+            expected_accuracy_high=found.accuracy.high,
+            probability_helped=found.probability_helped,
+            verdict=found.verdict,
+            suspects=tuple(
+                {
+                    "row": each.row,
+                    "given": problem.classes[each.code],
+                    "likely": problem.classes[each.likely],
+                    "probability": each.probability,
+                }
+                for each in found.suspects
+            ),
+            never_predicted={
+                name: each.expected
+                for name, each in zip(
+                    problem.classes[[each.code for each in found.never_predicted]].tolist(),
+                    found.never_predicted,
+                    strict=True,
+                )
+            }
+            if found.never_predicted
+            else {},
         )
 
     @property
@@ -139,16 +195,25 @@ class SafeReport:
         plain = {
             name: value
             for name, value in vars(self).items()
-            if name not in ("candidates", "differences", "notes")
+            if name not in ("candidates", "differences", "notes", "suspects", "never_predicted")
+        }
+        plain = {
+            name: None if isinstance(value, float) and not np.isfinite(value) else value
+            for name, value in plain.items()
         }
         return plain | {
+            "suspects": [
+                dict(each, given=str(each["given"]), likely=str(each["likely"]))
+                for each in self.suspects
+            ],
+            "never_predicted": {str(name): rows for name, rows in self.never_predicted.items()},
             "candidates": _records(self.candidates),
             "differences": _records(self.differences),
             "notes": list(self.notes),
         }
 
     def to_string(self) -> str:
-        """Return the report as text: the reason, the table of candidates, and the notes."""
+        """Return the report as text: verdict, reason, table of candidates, and notes."""
         shown = self.candidates.copy()
         number = "{:.3f}".format
         shown["interval"] = [
@@ -167,7 +232,8 @@ class SafeReport:
         )
         why = [f"- {reason}" for reason in shown["reason"] if reason]
         notes = [f"- {note}" for note in self.notes]
-        return "\n".join([self.reason, "", table, *([""] if why or notes else []), *why, *notes])
+        head = [line for line in (self.verdict, self.reason) if line]
+        return "\n".join([*head, "", table, *([""] if why or notes else []), *why, *notes])
 
     def __str__(self) -> str:
         return self.to_string()

@@ -23,7 +23,7 @@ from leaven.report._selection import (
     tried,
 )
 from leaven.report._text import bullets, count, name, percent, points, safe, table
-from leaven.selection import VOTE
+from leaven.selection import COMBINATION
 from leaven.tables import LabelingSummary
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _choice(selection: SafeReport, found: list[Trial]) -> str:
     if len(found) < 2:
         return safe(selection.reason, 2000)
     scores = {trial.name: trial.score for trial in found}
-    if selection.choice == VOTE:
+    if selection.choice == COMBINATION:
         return (
             f"{opening}<b>{chosen}</b> labeled the table: the methods decide each row together, "
             "since with few labels a single one that looks best may owe its lead to chance."

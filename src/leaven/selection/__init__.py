@@ -8,6 +8,16 @@ already, and nothing here knows of tables, files or commands.
 
 from __future__ import annotations
 
+from leaven.selection._assess import (
+    MissingClass,
+    conformal_threshold,
+    expected_accuracy,
+    mislabeled_probability,
+    missing_classes,
+    prediction_sets,
+    probability_above_zero,
+    rows_above_target,
+)
 from leaven.selection._candidates import (
     SEMI_SUPERVISED,
     SUPERVISED,
@@ -19,17 +29,29 @@ from leaven.selection._decide import Decision, Difference, decide, take_one
 from leaven.selection._estimate import FAILED, SKIPPED, TRIED, Outcome, Step, estimate
 from leaven.selection._fit import Fitted, FittedCandidate, fit
 from leaven.selection._folds import Folds, adaptive_n_splits, draw_folds
+from leaven.selection._pool import (
+    COMBINATION,
+    Member,
+    Pool,
+    WeightedCandidates,
+    combine_held_out,
+    fit_temperature,
+    likelihood_weights,
+    prior_pool,
+    tempered_log,
+)
 from leaven.selection._problem import GraphPool, Problem, kind_of_values, standard_problem
 from leaven.selection._select import Selection, fit_named, select
-from leaven.selection._vote import VOTE, WeightedCandidates, count_votes
+from leaven.selection._verdict import Assessment, Suspect, assess
 
 __all__ = [
+    "COMBINATION",
     "FAILED",
     "SEMI_SUPERVISED",
     "SKIPPED",
     "SUPERVISED",
     "TRIED",
-    "VOTE",
+    "Assessment",
     "Candidate",
     "Decision",
     "Difference",
@@ -37,22 +59,38 @@ __all__ = [
     "FittedCandidate",
     "Folds",
     "GraphPool",
+    "Member",
+    "MissingClass",
     "Outcome",
+    "Pool",
     "Problem",
     "Selection",
     "Step",
+    "Suspect",
     "WeightedCandidates",
     "adaptive_n_splits",
+    "assess",
     "candidate_names",
-    "count_votes",
+    "combine_held_out",
+    "conformal_threshold",
     "decide",
     "draw_folds",
     "estimate",
+    "expected_accuracy",
     "fit",
     "fit_named",
+    "fit_temperature",
     "kind_of_values",
+    "likelihood_weights",
     "make_candidates",
+    "mislabeled_probability",
+    "missing_classes",
+    "prediction_sets",
+    "prior_pool",
+    "probability_above_zero",
+    "rows_above_target",
     "select",
     "standard_problem",
     "take_one",
+    "tempered_log",
 ]

@@ -25,6 +25,7 @@ from leaven.selection._folds import (
     row_correctness,
     score_folds,
 )
+from leaven.selection._pool import Member
 from leaven.selection._problem import GraphPool, Problem, TrainingRows, give_graph
 from leaven.statistics import Estimate, estimate_from_folds, estimate_share
 
@@ -59,6 +60,8 @@ class Outcome:
     seconds : float, default=0.0
     probabilities : ndarray of shape (n_repeats, n_tested, n_classes) or None
         Of the held-out rows.
+    member : Member
+        Of the candidate.
     """
 
     name: str
@@ -70,6 +73,7 @@ class Outcome:
     params: dict[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
     probabilities: NDArray[np.float64] | None = None
+    member: Member = field(default_factory=Member)
 
 
 @dataclass(frozen=True)
@@ -136,10 +140,10 @@ def estimate(
     >>> from leaven.selection import draw_folds, estimate, make_candidates, standard_problem
     >>> X = np.array([[0.0], [0.2], [0.1], [5.0], [5.2], [5.1]])
     >>> problem = standard_problem(X, np.array([0, 0, -1, 1, 1, -1]), np.array([0, 1]))
-    >>> candidates = make_candidates(["naive-bayes", "linear-svm"], problem)
+    >>> candidates = make_candidates(["harmonic", "linear-svm"], problem)
     >>> folds = draw_folds(problem.codes, random_state=0)
     >>> [(each.name, each.estimate.value) for each in estimate(problem, candidates, folds)]
-    [('naive-bayes', 1.0), ('linear-svm', 1.0)]
+    [('harmonic', 1.0), ('linear-svm', 1.0)]
     """
     started = time.perf_counter()
     found: dict[str, Outcome] = {}
@@ -185,7 +189,9 @@ def _try(
         reason = f"{name} failed: {type(error).__name__}: {error}"
         return Outcome(name, kind, FAILED, reason, seconds=time.perf_counter() - begun)
     params, took = candidate.grid[best], time.perf_counter() - begun
-    return Outcome(name, kind, TRIED, "", results, estimated, params, took, chosen)
+    return Outcome(
+        name, kind, TRIED, "", results, estimated, params, took, chosen, candidate.member
+    )
 
 
 def judge(

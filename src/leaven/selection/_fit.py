@@ -22,8 +22,8 @@ from leaven.base import (
 from leaven.selection._candidates import SUPERVISED, Candidate
 from leaven.selection._decide import Decision
 from leaven.selection._estimate import check_parameters, fit_rows
+from leaven.selection._pool import WeightedCandidates
 from leaven.selection._problem import Problem, give_graph
-from leaven.selection._vote import WeightedCandidates, count_votes
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,13 +116,10 @@ def fit(problem: Problem, candidates: Sequence[Candidate], decision: Decision) -
     used = [candidate for candidate in candidates if candidate.name in decision.weights]
     found = tuple(_fit_one(problem, each, decision.params[each.name]) for each in used)
     estimator = WeightedCandidates(
-        [(each.name, each.estimator) for each in found], decision.weights, problem.classes
+        [(each.name, each.estimator) for each in found], decision.pool, problem.classes
     )
     probabilities = np.array(
-        count_votes(
-            [each.probabilities for each in found],
-            [decision.weights[each.name] for each in found],
-        )
+        decision.pool.combine({each.name: each.probabilities for each in found})
     )
     labeled = problem.labeled
     probabilities[labeled] = one_hot(problem.codes[labeled], problem.n_classes)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 
 from leaven._labels import UNLABELED
@@ -16,9 +15,9 @@ from leaven._labels import UNLABELED
 Score = Callable[[NDArray[Any], NDArray[np.intp]], float]
 """A score of the class probabilities of some rows, given with these rows; larger is better."""
 
-_FITS = 10
-"""Fits of each candidate, about, if the number of repeats is "auto": repeats average over the
-choice of folds, but no number of them makes up for few labels."""
+_MAX_ROWS_REPEATED = 50
+"""Labeled rows up to which "auto" draws the folds twice. A repeat averages over the
+way they are dealt, which matters most with few labels, and costs as much as the first."""
 
 _MAX_SPLITS = 5
 """More folds would train on a few more labels, but repeats tell more for the same time."""
@@ -94,7 +93,9 @@ def draw_folds(
 ) -> Folds | None:
     """Draw stratified folds of the labeled rows; None if no class has two labels.
 
-    A class with one label stays in training. A repeat with the folds of an earlier one says
+    The rows are dealt class by class, in random order, to five folds, or to as many as there are
+    rows: with two labels per class a fold still trains on four labels of five. A class with one
+    label stays in training. A repeat with the folds of an earlier one says
     nothing new: it is drawn again, and left out if there seem to be no others. Two classes with
     two labels each have two ways only.
 
@@ -103,7 +104,7 @@ def draw_folds(
     codes : ndarray of shape (n_samples,)
         Class of each row, or -1.
     n_repeats : int or "auto", default="auto"
-        "auto" makes about ten folds in all.
+        "auto" draws them twice for at most 50 labeled rows, and once for more.
     random_state : int, RandomState instance or None, default=None
 
     Returns
@@ -116,29 +117,37 @@ def draw_folds(
     >>> from leaven.selection import draw_folds
     >>> folds = draw_folds(np.array([0, 0, 1, 1, -1]), random_state=0)
     >>> folds.n_splits, folds.n_repeats
-    (2, 2)
+    (4, 1)
     """
-    n_splits = adaptive_n_splits(codes, _MAX_SPLITS)
-    if n_splits == 0:
-        return None
     rng = check_random_state(random_state)
     counts = np.bincount(codes[codes != UNLABELED])
     rows = np.flatnonzero((codes != UNLABELED) & (counts[codes] >= 2))
-    wanted = max(2, round(_FITS / n_splits)) if isinstance(n_repeats, str) else int(n_repeats)
+    if not len(rows):
+        return None
+    n_splits = min(_MAX_SPLITS, len(rows))
+    if isinstance(n_repeats, str):
+        wanted = 2 if len(rows) <= _MAX_ROWS_REPEATED else 1
+    else:
+        wanted = int(n_repeats)
     known: dict[bytes, NDArray[np.intp]] = {}
     for _ in range(_DRAWS_PER_REPEAT * wanted):
         if len(known) == wanted:
             break
-        seed = int(rng.randint(np.iinfo(np.int32).max))
-        splitter = StratifiedKFold(n_splits, shuffle=True, random_state=seed)
-        fold: NDArray[np.intp] = np.empty(len(rows), dtype=np.intp)
-        for number, (_, test) in enumerate(splitter.split(rows, codes[rows])):
-            fold[test] = number
+        fold = _deal(codes[rows], n_splits, rng)
         # Numbered by first appearance, equal folds are equal arrays.
         _, first, inverse = np.unique(fold, return_index=True, return_inverse=True)
         fold = np.argsort(np.argsort(first))[inverse]
         known.setdefault(fold.tobytes(), fold)
     return Folds(rows, np.array(list(known.values())))
+
+
+def _deal(codes: NDArray[np.intp], n_splits: int, rng: np.random.RandomState) -> NDArray[np.intp]:
+    """Deal rows to folds, one class after another in random order."""
+    order = rng.permutation(len(codes))
+    order = order[np.argsort(rng.permutation(codes.max() + 1)[codes[order]], kind="stable")]
+    fold = np.empty(len(codes), dtype=np.intp)
+    fold[order] = np.arange(len(codes)) % n_splits
+    return fold
 
 
 def row_correctness(

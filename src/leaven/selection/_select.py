@@ -29,8 +29,8 @@ class Selection:
     Parameters
     ----------
     outcomes : tuple of Outcome
-        One for each candidate, and one for the vote if it was held; empty where one candidate
-        was named and had nothing to choose.
+        One for each candidate, and one for the combination if there is one; empty where one
+        candidate was named and had nothing to choose.
     decision : Decision
     fitted : Fitted
         The candidates in use, on all labels; probabilities of all rows, rows that no label
@@ -68,7 +68,7 @@ def select(
     candidates: Sequence[Candidate],
     *,
     caution: float = 1.0,
-    vote: bool = True,
+    combine: bool = True,
     n_repeats: int | str = "auto",
     score: Score | None = None,
     time_limit: float | None = None,
@@ -86,7 +86,7 @@ def select(
         In order of preference, as :func:`make_candidates` gives.
     caution : float, default=1.0
         As in :func:`decide`.
-    vote : bool, default=True
+    combine : bool, default=True
         As in :func:`decide`.
     n_repeats : int or "auto", default="auto"
         As in :func:`draw_folds`.
@@ -129,7 +129,7 @@ def select(
     started = time.perf_counter()
     folds = draw_folds(problem.codes, n_repeats, random_state)
     if folds is None:
-        outcomes, decision = decide_without_folds(candidates, fallback)
+        outcomes, decision = decide_without_folds(candidates, fallback, combine=combine)
     else:
         outcomes = estimate(
             problem,
@@ -140,7 +140,9 @@ def select(
             n_jobs=n_jobs,
             progress=progress,
         )
-        decision = decide(outcomes, problem.codes, folds, caution=caution, vote=vote, score=score)
+        decision = decide(
+            outcomes, problem.codes, folds, caution=caution, combine=combine, score=score
+        )
         if decision.combined is not None:
             outcomes.append(decision.combined)
     if progress is not None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from leaven._labels import class_prior
 from leaven._threads import one_thread_if_small
 from leaven.exceptions import LeavenWarning, UnreachedWarning
-from leaven.selection import SEMI_SUPERVISED, VOTE, candidate_names
+from leaven.selection import COMBINATION, SEMI_SUPERVISED, candidate_names
 from leaven.tables._curve import MAX_ROWS, curve_so_far
 from leaven.tables._errors import TableError
 from leaven.tables._kinds import check_text_columns, suggest
@@ -253,17 +253,14 @@ def _select(prepared: PreparedTable, options: LabelingOptions) -> TableSelection
 
 
 def _warn_of_unreached(chosen: TableSelection) -> None:
-    """Warn of rows that no label reaches, be the graph of one method or of one that votes."""
+    """Warn of rows that no label reaches, be the graph of one method or of one in a combination."""
     n_unreached = chosen.selection.fitted.n_unreached
     if not n_unreached:
         return
     sampled = "" if chosen.sample is None else " of the sample"
     what = "they got the class proportions of the labels"
     if len(chosen.selection.fitted.candidates) > 1:
-        what = (
-            "those of the voting methods that go by neighbors gave them the class proportions of "
-            "the labels"
-        )
+        what = "the methods that go by neighbors gave them the class proportions of the labels"
     warnings.warn(
         f"{n_unreached:,} distinct rows{sampled} are near no labeled row, nor near rows that "
         f"are: {what}. Label some of the rows with the lowest confidence.",
@@ -378,8 +375,8 @@ def _curve(
 ) -> pd.DataFrame | None:
     """The learning curve of the chosen method and its best rival of the other kind.
 
-    That of a vote would cost as much as those of all candidates: the best single one that uses
-    unlabeled rows takes its place.
+    That of a combination would cost as much as those of all candidates: the best single one
+    that uses unlabeled rows takes its place.
     """
     report, labels = chosen.report, prepared.labels
     if report is None or len(labels.codes) > MAX_ROWS or not report.n_tested:
@@ -387,7 +384,7 @@ def _curve(
     if options.time_limit is not None and report.seconds > options.time_limit:
         return None
     table = report.candidates
-    single = table[(table["kind"] == SEMI_SUPERVISED) & (table["name"] != VOTE)]
+    single = table[(table["kind"] == SEMI_SUPERVISED) & (table["name"] != COMBINATION)]
     best = single.sort_values("score", ascending=False, kind="stable")["name"].head(1).tolist()
     methods = dict.fromkeys([report.choice, *best, report.best_supervised])
     problem, _ = table_problem(

@@ -1,0 +1,297 @@
+"""What to expect of an answer: its accuracy, prediction sets, and rows that need a person.
+
+Pure functions of held-out and final class probabilities.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from leaven.statistics import Estimate
+
+CONFIDENCE_VARIANCE = (0.002, 0.1)
+"""Variance of (mean confidence - accuracy) over tables, as ``a + b / n`` for n held-out labels:
+0.03 with 4 of them, 0.01 with 10, 0.003 with 50 and more (51 tables)."""
+
+SHIFT_VARIANCE = 0.0025
+"""Variance of (held-out accuracy - accuracy) that does not fall with the number of labels: fewer
+labels in training, and labels that were not drawn at random. Five points on the same tables."""
+
+GAIN_PRIOR = (0.012, 0.05)
+"""Mean and standard deviation, over the same tables, of the gain in accuracy by members that
+learn from unlabeled rows, against the same combination without them."""
+
+NOISE_RATE = 0.05
+"""Share of given labels that are expected to be wrong, before anything is known of them."""
+
+
+def conformal_threshold(scores: NDArray[np.float64], alpha: float) -> float:
+    r"""Smallest probability with which a class belongs to the prediction set.
+
+    With n held-out probabilities of the true class in ascending order, it is the one of rank
+    :math:`\lfloor \alpha (n + 1) \rfloor`: a further exchangeable row has a lower one with a
+    chance of at most :math:`\alpha` (Vovk, Gammerman and Shafer, 2005).
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows,)
+        Held-out probability of the true class.
+    alpha : float
+
+    Returns
+    -------
+    float
+        Zero, so that every class belongs to the set, with fewer than ``1 / alpha - 1`` rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.selection import conformal_threshold
+    >>> scores = np.array([0.9, 0.3, 0.8, 0.6, 0.7, 0.5, 0.95, 0.85, 0.4])
+    >>> conformal_threshold(scores, 0.1), conformal_threshold(scores, 0.2)
+    (0.3, 0.4)
+    >>> conformal_threshold(scores, 0.05)
+    0.0
+    """
+    rank = _rank(len(scores), alpha)
+    return float(np.sort(scores)[rank - 1]) if rank >= 1 else 0.0
+
+
+def _rank(n: int, alpha: float) -> int:
+    # Rounding must not turn 0.1 * 10 into less than one row.
+    return int(np.floor(alpha * (n + 1) + 1e-9))
+
+
+def prediction_sets(
+    probabilities: NDArray[np.float64], scores: NDArray[np.float64], alpha: float
+) -> NDArray[np.bool_]:
+    """Sets of classes that hold the true one for a share of at least ``1 - alpha`` of the rows.
+
+    A class belongs to the set if its probability reaches :func:`conformal_threshold`; the most
+    probable one always does. With too few held-out rows for a guarantee it is the smallest set
+    whose probabilities sum to ``1 - alpha``, which is as good as the probabilities are.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_rows, n_classes)
+    scores : ndarray of shape (n_tested,)
+        Held-out probabilities of the true class.
+    alpha : float
+
+    Returns
+    -------
+    bool array of shape (n_rows, n_classes)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.selection import prediction_sets
+    >>> P = np.array([[0.7, 0.25, 0.05], [0.96, 0.03, 0.01]])
+    >>> prediction_sets(P, np.empty(0), 0.1)
+    array([[ True,  True, False],
+           [ True, False, False]])
+    """
+    best = probabilities.argmax(axis=1)
+    if _rank(len(scores), alpha) >= 1:
+        sets = probabilities >= conformal_threshold(scores, alpha)
+    else:
+        order = np.argsort(-probabilities, axis=1, kind="stable")
+        sorted_p = np.take_along_axis(probabilities, order, axis=1)
+        before = np.cumsum(sorted_p, axis=1) - sorted_p
+        sets = np.zeros(probabilities.shape, dtype=bool)
+        np.put_along_axis(sets, order, before < 1.0 - alpha, axis=1)
+    sets[np.arange(len(sets)), best] = True
+    return sets
+
+
+def expected_accuracy(
+    confidence: float, right: NDArray[np.float64], *, level: float = 0.9
+) -> Estimate:
+    r"""Expected accuracy on the unlabeled rows, from two estimates of it.
+
+    The mean calibrated confidence m of the rows and the held-out accuracy h are weighted by
+    their precision,
+
+    .. math:: \mathrm{var}(m) = a + b / n, \qquad \mathrm{var}(h) = m (1 - m) / n + c,
+
+    with a, b and c measured over tables. The interval is that of a beta distribution with the
+    mean and the variance of the result.
+
+    Parameters
+    ----------
+    confidence : float
+        Mean probability of the predicted class over the unlabeled rows.
+    right : ndarray of shape (n_tested,)
+        Share of the repeats in which each held-out row got its class; may be empty.
+    level : float, default=0.9
+        Of the interval.
+
+    Returns
+    -------
+    Estimate
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.selection import expected_accuracy
+    >>> found = expected_accuracy(0.8, np.array([1.0] * 15 + [0.0] * 5))
+    >>> round(found.value, 3), round(found.low, 2), round(found.high, 2)
+    (0.78, 0.67, 0.88)
+    """
+    n = len(right)
+    a, b = CONFIDENCE_VARIANCE
+    m = float(np.clip(confidence, 0.01, 0.99))
+    variance = a + b / max(n, 2)
+    value = m
+    if n:
+        held = m * (1.0 - m) / n + SHIFT_VARIANCE
+        share = variance / (variance + held)
+        value = float(np.clip((1.0 - share) * m + share * right.mean(), 0.01, 0.99))
+        variance = variance * held / (variance + held)
+    # A beta distribution has less than the variance of a coin.
+    variance = min(variance, 0.25 * value * (1.0 - value))
+    strength = value * (1.0 - value) / variance - 1.0
+    beta = stats.beta(value * strength, (1.0 - value) * strength)
+    low, high = beta.ppf([(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    return Estimate(value, float(np.sqrt(variance)), float(low), float(high))
+
+
+def probability_above_zero(difference: Estimate, prior: tuple[float, float] = GAIN_PRIOR) -> float:
+    r"""Probability that a gain is positive, from its estimate and a normal prior.
+
+    With the estimate :math:`d \pm s` and the prior :math:`N(\mu, \sigma^2)` the posterior is
+    normal with precision :math:`1 / s^2 + 1 / \sigma^2` and mean
+    :math:`(d / s^2 + \mu / \sigma^2)` divided by it.
+
+    Parameters
+    ----------
+    difference : Estimate
+    prior : tuple of two floats
+        :math:`\mu` and :math:`\sigma`; by default what was usual on 51 tables.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from leaven.selection import probability_above_zero
+    >>> from leaven.statistics import Estimate
+    >>> round(probability_above_zero(Estimate(0.1, 0.04, 0.02, 0.18)), 3)
+    0.982
+    """
+    mean, deviation = prior
+    precision = 1.0 / difference.se**2 + 1.0 / deviation**2
+    center = (difference.value / difference.se**2 + mean / deviation**2) / precision
+    return float(stats.norm.cdf(center * np.sqrt(precision)))
+
+
+def rows_above_target(confidence: NDArray[np.float64], target_error: float) -> NDArray[np.bool_]:
+    """Flag the fewest rows such that among the others the expected error is the target at most.
+
+    The expected error of rows is the mean of one minus their confidence. The least confident
+    rows are flagged, equally confident ones together.
+
+    Parameters
+    ----------
+    confidence : ndarray of shape (n_rows,)
+        Calibrated probability of the predicted class.
+    target_error : float
+
+    Returns
+    -------
+    bool array of shape (n_rows,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.selection import rows_above_target
+    >>> rows_above_target(np.array([0.99, 0.6, 0.95, 0.9]), 0.06)
+    array([False,  True, False, False])
+    """
+    order = np.argsort(-confidence, kind="stable")
+    expected = np.cumsum(1.0 - confidence[order]) / np.arange(1, len(order) + 1)
+    within = np.flatnonzero(expected <= target_error + 1e-12)
+    if not len(within):
+        return np.ones(len(confidence), dtype=bool)
+    last = within[-1]
+    if last + 1 == len(order):
+        return np.zeros(len(confidence), dtype=bool)
+    # Rows as confident as the first flagged one are flagged too.
+    return np.asarray(confidence <= confidence[order[last + 1]])
+
+
+def mislabeled_probability(
+    scores: NDArray[np.float64], noise_rate: float = NOISE_RATE
+) -> NDArray[np.float64]:
+    r"""Probability that a given label is wrong, from its held-out probability p.
+
+    .. math:: \frac{\eta (1 - p)}{\eta (1 - p) + (1 - \eta) p}
+
+    with the share :math:`\eta` of wrong labels. It falls with p: the order is that of
+    self-confidence (Northcutt, Jiang and Chuang, 2021).
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows,)
+        p of each row.
+    noise_rate : float, default=0.05
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.selection import mislabeled_probability
+    >>> mislabeled_probability(np.array([0.9, 0.05, 0.01])).round(3)
+    array([0.006, 0.5  , 0.839])
+    """
+    wrong = noise_rate * (1.0 - scores)
+    return np.asarray(wrong / (wrong + (1.0 - noise_rate) * scores))
+
+
+@dataclass(frozen=True)
+class MissingClass:
+    """A class that has labels and is never predicted.
+
+    Parameters
+    ----------
+    code : int
+    expected : float
+        Rows of the class that are expected among the unlabeled ones: the sum of its
+        probabilities.
+    """
+
+    code: int
+    expected: float
+
+
+def missing_classes(probabilities: NDArray[np.float64]) -> tuple[MissingClass, ...]:
+    """Classes that are predicted for none of these rows, with their expected number of rows.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_rows, n_classes)
+
+    Returns
+    -------
+    tuple of MissingClass
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.selection import missing_classes
+    >>> missing_classes(np.array([[0.7, 0.3], [0.8, 0.2]]))
+    (MissingClass(code=1, expected=0.5),)
+    """
+    if not len(probabilities):
+        return ()
+    seen = np.bincount(probabilities.argmax(axis=1), minlength=probabilities.shape[1])
+    expected = probabilities.sum(axis=0)
+    return tuple(MissingClass(int(c), float(expected[c])) for c in np.flatnonzero(seen == 0))

@@ -1,0 +1,159 @@
+"""What a selection lets a user expect, in numbers and in two plain sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leaven._labels import UNLABELED
+from leaven.selection._assess import (
+    MissingClass,
+    expected_accuracy,
+    mislabeled_probability,
+    missing_classes,
+)
+from leaven.selection._folds import row_correctness
+from leaven.selection._problem import Problem
+from leaven.selection._select import Selection
+from leaven.statistics import Estimate
+
+SUSPECT = 0.5
+"""Probability of being wrong from which a given label is listed."""
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A given label that the held-out predictions contradict.
+
+    Parameters
+    ----------
+    row : int
+    code : int
+        The class that was given.
+    likely : int
+        The most probable class without this label.
+    probability : float
+        That the given label is wrong.
+    """
+
+    row: int
+    code: int
+    likely: int
+    probability: float
+
+
+@dataclass(frozen=True, eq=False)
+class Assessment:
+    """What to expect of the answer, made by :func:`assess`.
+
+    Parameters
+    ----------
+    accuracy : Estimate
+        Expected accuracy on the unlabeled rows, with an interval of 90%.
+    probability_helped : float
+        That the unlabeled rows made the answer better; NaN if nothing could be compared.
+    verdict : str
+        Both in two sentences.
+    scores : ndarray of shape (n_tested,)
+        Held-out probability of the true class of each tested row, for
+        :func:`prediction_sets`.
+    suspects : tuple of Suspect
+        Given labels that are probably wrong, the worst first.
+    never_predicted : tuple of MissingClass
+        Classes with labels that no unlabeled row got.
+    """
+
+    accuracy: Estimate
+    probability_helped: float
+    verdict: str
+    scores: NDArray[np.float64]
+    suspects: tuple[Suspect, ...]
+    never_predicted: tuple[MissingClass, ...]
+
+
+def assess(
+    selection: Selection, problem: Problem, probabilities: NDArray[np.float64] | None = None
+) -> Assessment:
+    """Say what to expect of a selection.
+
+    Parameters
+    ----------
+    selection : Selection
+    problem : Problem
+        Its problem.
+    probabilities : ndarray of shape (n_rows, n_classes), default=None
+        Of all unlabeled rows, if there are more than the selection learned from.
+
+    Returns
+    -------
+    Assessment
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.datasets import make_two_moons
+    >>> from leaven.selection import assess, make_candidates, select, standard_problem
+    >>> X, truth = make_two_moons(200, random_state=0)
+    >>> codes = np.full(200, -1)
+    >>> for code in (0, 1):
+    ...     codes[np.flatnonzero(truth == code)[:10]] = code
+    >>> problem = standard_problem(X, codes, np.array([0, 1]))
+    >>> names = ["logistic-regression", "naive-bayes", "harmonic"]
+    >>> found = assess(select(problem, make_candidates(names, problem), random_state=0), problem)
+    >>> 0.5 < found.accuracy.low < found.accuracy.value < found.accuracy.high < 1
+    True
+    """
+    free = problem.codes == UNLABELED
+    found = selection.probabilities[free] if probabilities is None else probabilities
+    held_out, folds = selection.held_out, selection.folds
+    right, scores = np.empty(0), np.empty(0)
+    suspects: tuple[Suspect, ...] = ()
+    if held_out is not None and folds is not None:
+        right = row_correctness(held_out, problem.codes, folds)
+        mean = held_out.mean(axis=0)
+        truth = problem.codes[folds.rows]
+        scores = mean[np.arange(len(truth)), truth]
+        suspects = _suspects(mean, truth, folds.rows)
+    confidence = float(found.max(axis=1).mean()) if len(found) else np.nan
+    if np.isnan(confidence):
+        confidence = float(right.mean()) if len(right) else 1.0 / problem.n_classes
+    accuracy = expected_accuracy(confidence, right)
+    probability = selection.decision.probability_helped
+    return Assessment(
+        accuracy,
+        probability,
+        _sentences(accuracy, probability, selection.decision.unlabeled_helped),
+        scores,
+        suspects,
+        missing_classes(found),
+    )
+
+
+def _suspects(
+    mean: NDArray[np.float64], truth: NDArray[np.intp], rows: NDArray[np.intp]
+) -> tuple[Suspect, ...]:
+    wrong = mislabeled_probability(mean[np.arange(len(truth)), truth])
+    likely = mean.argmax(axis=1)
+    listed = [i for i in np.argsort(-wrong, kind="stable") if wrong[i] >= SUSPECT]
+    return tuple(
+        Suspect(int(rows[i]), int(truth[i]), int(likely[i]), float(wrong[i]))
+        for i in listed
+        if likely[i] != truth[i]
+    )
+
+
+def _sentences(accuracy: Estimate, probability: float, helped: str) -> str:
+    expect = (
+        f"Expect about {accuracy.value:.0%} of the new labels to be right "
+        f"({100 * accuracy.low:.0f}-{100 * accuracy.high:.0f}%)."
+    )
+    if np.isnan(probability):
+        return f"{expect} Whether using the unlabeled rows helped cannot be told."
+    if helped == "cannot tell":
+        return f"{expect} Using the unlabeled rows made no clear difference."
+    # Nothing is certain: never 10 in 10.
+    tenths = int(np.clip(round(10 * (probability if helped == "yes" else 1 - probability)), 1, 9))
+    what = "helped" if helped == "yes" else "did not help"
+    return f"{expect} Using the unlabeled rows probably {what} ({tenths} in 10)."
