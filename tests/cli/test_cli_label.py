@@ -160,7 +160,8 @@ def test_the_choice_is_explained(table: Path) -> None:
     assert told["selection"]["choice"] == told["method"]
     assert len(told["ask"]) == 3
     rows = rows_of(table.parent / "fruit.labeled.csv")
-    assert all(rows[row][-2] == "inferred" for row in told["ask"])
+    assert all(rows[row][-3] == "inferred" for row in told["ask"])
+    assert sorted(rows[row][-1] for row in told["ask"]) == ["1", "2", "3"]  # kind_ask
 
 
 def test_strange_labels(table: Path) -> None:

@@ -88,7 +88,7 @@ def test_cells_at_the_ends_of_the_range(size):
     ("path", "word"),
     [
         ("", "is empty"),
-        (".", "is a directory"),
+        (".", "holds no table"),
         ("a\0b.csv", "name of a file"),
         ("no.csv", "No such"),
     ],
@@ -101,7 +101,7 @@ def test_names_of_files(path, word, tmp_path, monkeypatch):
 
 def test_a_directory_is_named(tmp_path):
     (tmp_path / "d.csv").mkdir()
-    assert refused(run("label", tmp_path / "d.csv", "--target", "t"), "is a directory")
+    assert refused(run("label", tmp_path / "d.csv", "--target", "t"), "directory")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")

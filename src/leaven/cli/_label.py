@@ -81,6 +81,21 @@ STANDARD_STREAM = "-"
     metavar="N",
     help="Also name the N rows most worth labeling next.",
 )
+@click.option("--sets", is_flag=True, help="Add COLUMN_set, the classes of the 90% prediction set.")
+@click.option("--probabilities", is_flag=True, help="Add a column COLUMN_p_CLASS for each class.")
+@click.option(
+    "--min-confidence",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    metavar="P",
+    help="Leave rows below this confidence empty in COLUMN_predicted.",
+)
+@click.option(
+    "--target-error",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="SHARE",
+    help="Flag as many rows for review as leave at most this share of the others wrong.",
+)
 @click.option("--explain", is_flag=True, help="Print how every candidate did, and the reason.")
 @click.option(
     "--strict",
@@ -128,6 +143,10 @@ def label(
     save: str | None,
     prior: str,
     ask: int,
+    sets: bool,
+    probabilities: bool,
+    min_confidence: float,
+    target_error: float | None,
     explain: bool,
     strict: bool,
     labels: str | None,
@@ -224,6 +243,10 @@ def label(
             missing=missing,
             strict=strict,
             ask=ask,
+            sets=sets,
+            probabilities=probabilities,
+            min_confidence=min_confidence,
+            target_error=target_error,
             details=report is not None,
             random_state=seed,
             n_jobs=jobs,

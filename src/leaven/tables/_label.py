@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from leaven._labels import class_prior
 from leaven._threads import one_thread_if_small
 from leaven.exceptions import LeavenWarning, UnreachedWarning
-from leaven.selection import COMBINATION, SEMI_SUPERVISED, candidate_names
+from leaven.selection import COMBINATION, SEMI_SUPERVISED, assess, candidate_names
 from leaven.tables._curve import MAX_ROWS, curve_so_far
 from leaven.tables._errors import TableError
 from leaven.tables._kinds import check_text_columns, suggest
 from leaven.tables._map import map_points
 from leaven.tables._model import GIVEN, INFERRED, without_own_columns
+from leaven.tables._more_columns import blank_below, more_columns, review_for_target
 from leaven.tables._options import LabelingOptions, make_options
 from leaven.tables._prepare import TablePreparer
 from leaven.tables._read import refuse_duplicates
@@ -113,9 +114,14 @@ def label_table(
     with one_thread_if_small(len(table)):
         chosen = _select(prepared, options)
     _warn_of_unreached(chosen)
-    review = hard_to_classify(chosen.probabilities, prepared.labels.given, chosen.report)
+    given = prepared.labels.given
+    if options.target_error is None:
+        review = hard_to_classify(chosen.probabilities, given, chosen.report)
+    else:
+        review = review_for_target(chosen.probabilities, given, options.target_error)
     result = _summarize(table, target, options, prepared, chosen, review)
     result = _with_details(result, prepared, options)
+    result = _with_more_columns(result, target, prepared, options)
     took = round(time.perf_counter() - started, 3)
     return replace(result, summary=replace(result.summary, seconds=took))
 
@@ -368,6 +374,39 @@ def _with_details(
             random_state=options.random_state,
         )
     return replace(result, curve=curve, points=points, ask=asked)
+
+
+def _with_more_columns(
+    result: LabelingResult, target: Hashable, prepared: PreparedTable, options: LabelingOptions
+) -> LabelingResult:
+    """Add the columns that were asked for, and mark given labels that look wrong."""
+    chosen, labels = result.chosen, prepared.labels
+    assessment = None
+    suspects: dict[int, float] = {}
+    if chosen.report is not None:
+        assessment = assess(chosen.selection, chosen.problem)
+        for each in assessment.suspects:
+            row = each.row if chosen.sample is None else int(chosen.sample[each.row])
+            suspects[row] = each.probability
+    table = result.table.assign(
+        **more_columns(
+            target,
+            options,
+            labels.classes,
+            chosen.probabilities,
+            labels.given,
+            assessment,
+            suspects,
+            result.ask,
+        )
+    )
+    if options.min_confidence:
+        column = table[target]
+        blank = "" if (column == "").any() else None
+        confidence = np.where(labels.given, 1.0, chosen.probabilities.max(axis=1))
+        name = f"{target}_predicted"
+        table[name] = blank_below(table[name], confidence, options.min_confidence, blank)
+    return replace(result, table=table)
 
 
 def _curve(

@@ -47,7 +47,17 @@ class LabelingOptions:
         Refuse labels with stray spaces, and labels that differ only in case or spaces,
         instead of a warning.
     ask : int, default=0
-        How many rows to name that are most worth labeling next.
+        How many rows to name that are most worth labeling next; ``TARGET_ask`` ranks them.
+    sets : bool, default=False
+        Whether to add ``TARGET_set``: the classes that the 90% prediction set holds, joined by
+        ``|``, the most probable first.
+    probabilities : bool, default=False
+        Whether to add ``TARGET_p_CLASS`` for each class.
+    min_confidence : float, default=0.0
+        Rows below this confidence are left empty in ``TARGET_predicted``.
+    target_error : float, default=None
+        Flag as many rows for review as leave at most this share of the others wrong, by their
+        confidence. None flags as many as are expected to be wrong.
     details : bool, default=True
         Whether to make the learning curve and the map too, which only the report shows.
     random_state : int, RandomState instance or None, default=0
@@ -65,6 +75,10 @@ class LabelingOptions:
     missing: Collection[str] = ()
     strict: bool = False
     ask: int = 0
+    sets: bool = False
+    probabilities: bool = False
+    min_confidence: float = 0.0
+    target_error: float | None = None
     details: bool = True
     random_state: Any = 0
     n_jobs: int | None = None
@@ -78,6 +92,12 @@ class LabelingOptions:
             or self.ask < 0
         ):
             raise TableError(f"ask must be a number of rows, 0 or more, got {self.ask!r}.")
+        if not 0 <= self.min_confidence <= 1:
+            raise TableError(
+                f"min_confidence must be between 0 and 1, got {self.min_confidence!r}."
+            )
+        if self.target_error is not None and not 0 < self.target_error < 1:
+            raise TableError(f"target_error must be between 0 and 1, got {self.target_error!r}.")
         if self.time_limit is not None and not self.time_limit > 0:
             raise TableError(
                 f"time_limit must be a number of seconds above 0, got {self.time_limit!r}."
