@@ -50,13 +50,13 @@ def _curves(cells: pd.DataFrame) -> Any:
 
     parts = cells["dataset"].str.extract(LABELS)
     cells = cells.assign(what=parts["what"].fillna(""), n=parts["n"].astype(int))
-    whats = list(pd.unique(cells["what"]))
-    columns = min(len(whats), COLUMNS)
-    rows = -(-len(whats) // columns)
+    titles = list(pd.unique(cells["what"]))
+    columns = min(len(titles), COLUMNS)
+    rows = -(-len(titles) // columns)
     figure, axes = plt.subplots(
         rows, columns, figsize=(5.5 * columns, 4.2 * rows), squeeze=False, layout="constrained"
     )
-    for what, ax in zip(whats, axes.flat, strict=False):
+    for what, ax in zip(titles, axes.flat, strict=False):
         for i, (method, of_method) in enumerate(
             cells[cells["what"] == what].groupby("method", sort=False)
         ):

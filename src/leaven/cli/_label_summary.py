@@ -18,6 +18,7 @@ _MOST_CLASSES = 20
 _MOST_COLUMNS = 12
 _ASKED_COLUMNS = 4
 _ASKED_WIDTH = 40
+_MOST_SUSPECTS = 10
 
 
 def print_summary(
@@ -98,10 +99,30 @@ def _choice(result: LabelingResult, explain: bool) -> list[str]:
         return ["No other method was tried: this one was named."] if explain else []
     if explain:
         return [*selection.to_string().splitlines(), ""]
+    lines = [line for line in (selection.verdict, selection.reason) if line]
     names = selection.candidates.loc[selection.candidates["status"] != "tried", "name"].tolist()
-    if not names or not selection.n_tested:
-        return [selection.reason]
-    return [selection.reason, f"Not tried: {', '.join(names)} (--explain says why)"]
+    if names and selection.n_tested:
+        lines.append(f"Not tried: {', '.join(names)} (--explain says why)")
+    return lines + _doubts(result)
+
+
+def _doubts(result: LabelingResult) -> list[str]:
+    """Name given labels that look wrong, and classes that no row got."""
+    lines = []
+    column = f"{result.summary.target}_suspect"
+    if column in result.table.columns:
+        rows = [str(row + 1) for row in result.table[column].to_numpy().nonzero()[0]]
+        shown = ", ".join(rows[:_MOST_SUSPECTS]) + (", ..." if len(rows) > _MOST_SUSPECTS else "")
+        lines.append(f"Given labels that look wrong: {len(rows)}, in row {shown} ({column})")
+    selection = result.selection
+    if selection is not None:
+        classes = [str(name) for name in result.probabilities.columns]
+        for code, expected in selection.never_predicted.items():
+            lines.append(
+                f"No row was labeled {classes[int(code)]!r}, where about {expected:.0f} are "
+                "expected: look for them among the rows to review."
+            )
+    return lines
 
 
 def _review(summary: LabelingSummary) -> str:
@@ -121,7 +142,8 @@ def _print_asked(screen: Any, result: LabelingResult) -> None:
     shown = Table(
         box=box.SIMPLE, show_edge=False, title="Label these rows next", title_justify="left"
     )
-    shown.add_column("row", justify="right")
+    widest = max(len(str(int(row) + 1)) for row in result.ask) if len(result.ask) else 1
+    shown.add_column("row", justify="right", no_wrap=True, min_width=widest)
     for column in [f"{target}_predicted", *columns]:
         shown.add_column(Text(column), max_width=_ASKED_WIDTH, no_wrap=True, overflow="ellipsis")
     for row in result.ask:

@@ -94,6 +94,8 @@ def verdict(selection: SafeReport | None, method: str) -> str:
             "Whether the unlabeled rows helped was not checked: the method "
             f"{plain(method)} was used without a comparison on labels held out."
         )
+    if selection.verdict:
+        return plain(selection.verdict)
     found = {trial.name: trial for trial in tried(selection)}
     best = found.get(selection.best_semi_supervised or "")
     base = found.get(selection.best_supervised or "")

@@ -174,7 +174,10 @@ class LabelingResult:
         """Low end, estimate and high end, from held-out labels; None if there were none."""
         if self.selection is None or not self.selection.n_tested:
             return None
-        table = self.selection.candidates
-        row = table[table["name"] == self.selection.choice]
-        found = row[["low", "score", "high"]].to_numpy(dtype=float)
-        return [round(float(value), 4) for value in found[0]] if len(found) else None
+        found = self.selection
+        ends = (
+            found.expected_accuracy_low,
+            found.expected_accuracy,
+            found.expected_accuracy_high,
+        )
+        return [round(float(value), 4) for value in ends] if np.isfinite(ends).all() else None
