@@ -222,7 +222,8 @@ class Slotted:
         (re.IGNORECASE, re.MULTILINE),
         (LogisticRegression, StandardScaler),
     ],
-    ids=str,
+    # By type: the text of a function holds an address, which differs between workers.
+    ids=lambda value: type(value).__name__,
 )
 def test_what_differs_is_told_apart(one: Any, other: Any) -> None:
     # compare(store=) gave back the results of another method where these looked equal.
