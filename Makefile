@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 EXAMPLE := src/leaven/datasets/data/support_tickets.csv
 
-.PHONY: demo annotate-demo test lint docs bench reproduce reproduce-quick clean
+.PHONY: demo annotate-demo test lint docs bench reproduce reproduce-quick clean fuzz mutants test-portable
 
 demo: $(VENV)/.core
 	@mkdir -p demo-output
@@ -43,6 +43,23 @@ reproduce: $(VENV)/.dev
 
 reproduce-quick: $(VENV)/.dev
 	$(BIN)/python -m studies all --quick --out reproduction-quick
+
+# Odd input through every door; SUITES names some of them, `python -m tools.fuzz --help` lists them.
+SECONDS ?= 300
+fuzz: $(VENV)/.dev
+	$(BIN)/python -m tools.fuzz $(SUITES) --seconds $(SECONDS)
+
+# Breaks the code at N random places and lists what no test notices.
+N ?= 20
+mutants: $(VENV)/.dev
+	$(BIN)/python -m tools.mutants $(N)
+
+# The parts that compute, as other processors round them.
+COMPUTING := tests/regression tests/solvers tests/graph tests/graph_based tests/generative tests/low_density
+test-portable: $(VENV)/.dev
+	OPENBLAS_CORETYPE=Nehalem NPY_DISABLE_CPU_FEATURES="X86_V4 X86_V3" $(BIN)/python -m pytest -q -n $(WORKERS) $(COMPUTING)
+	OPENBLAS_CORETYPE=Haswell OMP_NUM_THREADS=4 $(BIN)/python -m pytest -q -n $(WORKERS) $(COMPUTING)
+	ATEN_CPU_CAPABILITY=default $(BIN)/python -m pytest -q -n $(WORKERS) tests/representation docs/guide/deep.md
 
 # .venv stays: remove it by hand to start from nothing.
 clean:
