@@ -20,6 +20,8 @@ COLUMNS = 3
 
 def can_draw(cells: pd.DataFrame) -> bool:
     """Whether there is something to draw, and matplotlib to draw it with."""
+    if cells.empty:  # every trial failed
+        return False
     by_labels = cells["dataset"].str.match(LABELS).all()
     return is_installed("matplotlib") and bool(by_labels or cells["published"].notna().any())
 

@@ -79,7 +79,7 @@ def chebyshev_sum(
     >>> from leaven.graph_based._mbo import chebyshev_sum
     >>> half = sparse.csr_array(np.diag([0.5, 0.25]))
     >>> chebyshev_sum(half, np.array([1.0, 2.0, 4.0]), np.ones((2, 1))).ravel()
-    array([ 0. , -2. ])
+    array([ 0., -2.])
     """
     before, now = values, walk @ values
     total = coefficients[0] * before

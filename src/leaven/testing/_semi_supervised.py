@@ -88,7 +88,7 @@ def semi_supervised_checks() -> dict[str, Check]:
     --------
     >>> from leaven.testing import semi_supervised_checks
     >>> sorted(semi_supervised_checks())[:4]
-    ['attributes', 'data_frame', 'declares', 'inputs_untouched']
+    ['attributes', 'data_frame', 'declares', 'exchange']
     """
     return dict(CHECKS)
 
