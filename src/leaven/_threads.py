@@ -8,7 +8,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 SMALL = 5_000
-"""At most so many rows: the matrices of one fit are too small to be shared between threads."""
+"""At most this many rows: the matrices of one fit are too small to be shared between threads."""
 
 
 def one_thread() -> AbstractContextManager[Any]:

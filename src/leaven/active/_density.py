@@ -103,7 +103,7 @@ class InformationDensity(BaseEstimator):
     bandwidth : float, default=None
         h of the Gaussian. None takes the root of half the mean squared distance of two rows.
     chunk_size : int, default=1024
-        Distances are computed for so many rows at a time, so that memory grows linearly with
+        Distances are computed for this many rows at a time, so that memory grows linearly with
         the pool; the cosine needs none. The result does not depend on it.
 
     Notes

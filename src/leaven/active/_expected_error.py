@@ -117,13 +117,13 @@ class ExpectedErrorReduction(BaseEstimator):
     ----------
     loss : {"zero-one", "log"}, default="zero-one"
     max_candidates : int, "auto" or None, default="auto"
-        Score at most so many rows of the pool; the others get the score -∞. The loss is still
+        Score at most this many rows of the pool; the others get the score -∞. The loss is still
         that on the whole pool. The rows are diverse and uncertain: of the ten times as many
         with the highest entropy those nearest to the centers of a k-means that is weighted by
         the entropy. ``"auto"`` is 100 where the estimator is fitted for every row, and 1,000
         where it is updated; None scores all.
     n_candidates : int, default=None
-        Score so many rows chosen at random instead.
+        Score this many rows chosen at random instead.
     n_jobs : int, default=None
         Processes for the fits of the generic path (``joblib``).
     random_state : int, RandomState or None, default=None

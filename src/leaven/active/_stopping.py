@@ -96,7 +96,7 @@ def mean_entropy(probabilities: NDArray[Any]) -> float:
 
 
 class BudgetSpent(BaseEstimator):
-    """Stop when so many labels were taught.
+    """Stop when a given number of labels was taught.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ def learning_curve(
     test_size : float, default=0.25
         Share of the rows to test on.
     start : int or "auto", default="auto"
-        So many rows of each class are labeled first, as far as the class has them; 0 starts
+        Number of rows of each class that are labeled first, as far as the class has them; 0 starts
         with one row, whatever its class. "auto" is 2 if X has columns of floats, since a
         variance needs two rows, and 0 otherwise [1]_. Where ``sizes`` begin with fewer rows,
         all rows are in a random order.

@@ -31,7 +31,7 @@ class Split:
     order : int array of shape (n_train,)
         Training rows in the order in which their labels become known.
     sizes : tuple of int
-        Numbers of labels at which to evaluate: the first so many rows of ``order`` are labeled.
+        Numbers of labels at which to evaluate: the rows of ``order`` from its start are labeled.
     test : int array
         Rows to test on; empty if these are the rows of ``order`` that are still unlabeled.
     validation : int array
@@ -133,7 +133,7 @@ class CurveProtocol:
     validation_size : float, default=0.0
         Share of the rows held out to choose parameters by, rounded up.
     start : int or "auto", default="auto"
-        So many rows of each class are labeled first, as far as the class has them; 0 starts
+        Number of rows of each class that are labeled first, as far as the class has them; 0 starts
         with one row, whatever its class. "auto" is 2 if X has columns of floats, since a
         variance needs two rows, and 0 if it has none (integers, strings, categories).
     sizes : tuple of int or None, default=None

@@ -49,7 +49,7 @@ class SelfTrainingClassifier(MetaClassifierMixin, BaseEstimator):
     threshold : float in (0, 1], default=None
         A row joins when its confidence is above this (at 1: equal to it).
     k_best : int, default=None
-        So many rows join in a round. With ``threshold`` too, the ``k_best`` of those above
+        Number of rows that join in a round. With ``threshold`` too, the ``k_best`` of those above
         it. With neither, ``threshold=0.75``, or ``k_best=1`` for distance confidence, as in
         figure 2.6 of [1]_.
     per_class : bool or "always", default=False

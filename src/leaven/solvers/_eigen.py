@@ -28,7 +28,7 @@ _TREE_LIKE = 4.0
 """With at most this many entries a row (a tree has three) a factorization does not fill in."""
 
 _BLOCK = 8
-"""Columns multiplied at once; eigenvalues of a higher multiplicity need luck or patience."""
+"""Columns multiplied at once; eigenvalues of a higher multiplicity need more iterations."""
 
 _STEEPNESS = 2.0
 """Degree of the polynomial times the root of the wanted share of the spectrum: enough for

@@ -29,7 +29,7 @@ _ALWAYS_DIRECT = 600
 """Sparse LU is fastest up to about this many nodes, whatever the graph."""
 
 _DIRECT_BELOW = 3_000
-"""Up to so many nodes LU is fastest where the graph is like a surface, which is also where
+"""At most this many nodes: LU is fastest where the graph is like a surface, which is also where
 conjugate gradients are slow. Neighbors in many dimensions make it fill in; then conjugate
 gradients are fast, and they are tried first."""
 

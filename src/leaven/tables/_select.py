@@ -3,7 +3,7 @@
 Which columns count is learned from labels, and labels that are held out to estimate a candidate
 must not take part. At most ``MAX_ROWS_PER_FOLD_GRAPH`` rows: weights and graph are made anew in
 each fold. Beyond, one graph serves all folds: with ten labels or more for each column its
-weights are learned from all labels (so few numbers from so many labels hold nothing of a single
+weights are learned from all labels (few numbers learned from many labels reveal nothing of a single
 one), and with fewer labels they are learned without labels; then only the last fit has weights
 from labels.
 """
