@@ -471,8 +471,8 @@ def add_all() -> None:
             "Length scales of two grids",
             ("two grids",),
             ("one length scale", "two length scales"),
-            "The source shows no coordinates; those of make_two_grids are chosen so that its "
-            "findings hold. The random walk is smoothed by ε = 0.01.",
+            "The source shows no coordinates; those of make_two_grids are fitted to the numbers "
+            "that it prints. The random walk is smoothed by ε = 0.01.",
             published_grids(),
             grids_run,
             score="mean label entropy of the unlabeled rows, in bits",

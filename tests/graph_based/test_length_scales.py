@@ -28,15 +28,17 @@ def bits(f):
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_entropy_is_that_of_the_dense_smoothed_walk(n_classes):
+@pytest.mark.parametrize("self_loops", [False, True])
+def test_entropy_is_that_of_the_dense_smoothed_walk(n_classes, self_loops):
     y = codes(n_classes)
     W = FullGraph(weight=AnisotropicGaussian(SCALES)).build(X).adjacency.toarray()
+    W += self_loops * np.eye(40)
     P = 0.05 / 40 + 0.95 * W / W.sum(axis=1, keepdims=True)
     u, given = y < 0, y >= 0
     f = np.linalg.solve(
         np.eye(u.sum()) - P[np.ix_(u, u)], P[np.ix_(u, given)] @ np.eye(n_classes)[y[given]]
     )
-    field = _DenseField(X)
+    field = _DenseField(X, self_loops=self_loops)
     assert_allclose(label_entropy(field, y, n_classes, SCALES, smoothing=0.05)[0], bits(f))
     q = np.arange(1, n_classes + 1) / np.arange(1, n_classes + 1).sum()
     balanced = label_entropy(field, y, n_classes, SCALES, smoothing=0.05, prior=q)[0]
@@ -53,10 +55,14 @@ def test_without_smoothing_it_is_the_harmonic_function():
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("prior", [False, True])
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
-@pytest.mark.parametrize("smoothing", [0.0, 0.03])
-def test_gradient_by_finite_differences(n_classes, prior, kind, smoothing):
+@pytest.mark.parametrize(("smoothing", "loops"), [(0.0, False), (0.03, False), (0.03, True)])
+def test_gradient_by_finite_differences(n_classes, prior, kind, smoothing, loops):
     y = codes(n_classes)
-    field = _DenseField(X) if kind == "dense" else _SparseField(X, SCALES, 8)
+    field = (
+        _DenseField(X, self_loops=loops)
+        if kind == "dense"
+        else _SparseField(X, SCALES, 8, self_loops=loops)
+    )
     q = np.arange(1, n_classes + 1) / np.arange(1, n_classes + 1).sum() if prior else None
 
     def entropy(scales):
@@ -66,12 +72,22 @@ def test_gradient_by_finite_differences(n_classes, prior, kind, smoothing):
     assert_allclose(gradient, approx_fprime(SCALES, entropy, 1e-6), rtol=1e-3, atol=1e-6)
 
 
-def test_all_neighbors_make_the_sparse_field_the_dense_one():
+@pytest.mark.parametrize("loops", [False, True])
+def test_all_neighbors_make_the_sparse_field_the_dense_one(loops):
     y = codes(2)
-    dense = label_entropy(_DenseField(X), y, 2, SCALES)
-    full = label_entropy(_SparseField(X, SCALES, 39), y, 2, SCALES)
+    dense = label_entropy(_DenseField(X, self_loops=loops), y, 2, SCALES)
+    full = label_entropy(_SparseField(X, SCALES, 39, self_loops=loops), y, 2, SCALES)
     assert_allclose(full[0], dense[0])
     assert_allclose(full[1], dense[1], atol=1e-8)
+
+
+def test_self_loops_matter_only_with_smoothing():
+    y = codes(3)
+    plain, loops = _DenseField(X), _DenseField(X, self_loops=True)
+    entropy = [label_entropy(f, y, 3, SCALES, smoothing=0.0)[0] for f in (plain, loops)]
+    assert_allclose(entropy[0], entropy[1], rtol=1e-9)
+    smoothed = [label_entropy(f, y, 3, SCALES, smoothing=0.1)[0] for f in (plain, loops)]
+    assert smoothed[1] > smoothed[0] + 0.001
 
 
 def relevant_and_noise(seed=0):
@@ -143,4 +159,54 @@ def test_two_grids_of_the_paper(initial):
     assert_allclose(free.length_scales[1], 0.65, atol=0.02)
     assert_allclose(free.entropy, 0.619, atol=0.01)
     model = HarmonicClassifier(FullGraph(weight=free.weight)).fit(rows, y)
+    assert (model.transduction_ == truth).all()
+
+
+def test_entropy_of_the_two_grids_with_and_without_self_loops():
+    # Equation (1) of the paper gives w_ii = 1; the walk of P ordinarily has no loops.
+    rows, _, y = make_two_grids(return_labeled=True)
+    at = np.full(2, 0.67)
+    assert_allclose(label_entropy(_DenseField(rows), y, 2, at)[0], 0.884, atol=5e-4)
+    loops = _DenseField(rows, self_loops=True)
+    assert_allclose(label_entropy(loops, y, 2, at)[0], 0.924, atol=5e-4)
+
+
+def regular_grids(n_columns, n_lower, n_upper, gap, seed):
+    """Two grids that were not fitted to anything: steps of 1 and 0.9, two points between."""
+    x = np.arange(n_columns) - (n_columns - 1) / 2
+    lower = np.array([[i, -j] for j in range(n_lower) for i in x])
+    upper = np.array([[0.9 * i, 3 * gap + 0.9 * j] for j in range(n_upper) for i in x])
+    rows = np.vstack([lower, [[0.0, gap], [0.0, 2 * gap]], upper])
+    # Without noise many paths have the same longest step, and the limit of σ -> 0 is undecided.
+    rows += 0.02 * np.random.default_rng(seed).normal(size=rows.shape)
+    truth = np.repeat([0, 1], [len(lower) + 1, len(upper) + 1])
+    y = np.full(len(rows), -1)
+    y[len(lower) - 1], y[-1] = 0, 1
+    return rows, truth, y
+
+
+@pytest.mark.parametrize("shape", [(9, 3, 3, 1.0), (9, 3, 3, 1.1), (7, 4, 3, 1.2)])
+@pytest.mark.parametrize("seed", range(2))
+def test_findings_of_the_paper_on_grids_that_were_not_fitted(shape, seed):
+    rows, truth, y = regular_grids(*shape, seed)
+    loops = _DenseField(rows, self_loops=True)
+
+    def entropy(sigma, smoothing=0.01):
+        return label_entropy(loops, y, 2, np.full(2, sigma), smoothing=smoothing)[0]
+
+    # Without smoothing the entropy tends to 0 with σ; with it that minimum has disappeared, and
+    # an inner one is left, which tells the grids apart.
+    assert entropy(0.12, 0.0) < entropy(0.3, 0.0) < entropy(0.6, 0.0)
+    tied = learn_length_scales(rows, y, tied=True, self_loops=True)
+    sigma = tied.length_scales[0]
+    assert 0.7 < sigma < 1.7
+    assert tied.entropy < min(entropy(sigma / 3), entropy(sigma * 3)) - 0.05
+    assert entropy(0.1) > 0.95
+    model = HarmonicClassifier(FullGraph(weight=tied.weight), prior=None).fit(rows, y)
+    assert (model.transduction_ == truth).all()
+    # With a scale for each feature the horizontal one grows without bound, the other settles.
+    free = learn_length_scales(rows, y, initial=sigma, self_loops=True)
+    assert free.length_scales[0] > 100 > 1.5 > free.length_scales[1]
+    assert free.entropy < tied.entropy - 0.1
+    model = HarmonicClassifier(FullGraph(weight=free.weight), prior=None).fit(rows, y)
     assert (model.transduction_ == truth).all()

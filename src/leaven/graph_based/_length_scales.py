@@ -18,10 +18,11 @@ from leaven._labels import UNLABELED, class_prior, encode_labels, one_hot
 from leaven.graph import AnisotropicGaussian, Edges, KNNGraph
 from leaven.solvers import solve_spd
 
-_DENSE_BELOW = 3_000
+_DENSE_BELOW = 3_000  # rows; all pairs of them are 72 MB, and a step has a few such arrays
 _LN2 = float(np.log(2.0))
-_TINY = 1e-300
-_BOX = 0.25
+_TINY = 1e-300  # keeps logarithms and quotients of underflowed weights finite
+_BOX = 0.25  # largest change of a log scale per step, see learn_length_scales
+# Log scales relative to the start: a feature beyond the upper bound has dropped out.
 _LOWEST, _HIGHEST = float(np.log(1e-2)), float(np.log(1e8))
 
 logger = logging.getLogger("leaven")
@@ -55,15 +56,16 @@ class LengthScales:
 class _DenseField:
     """All pairs of rows: for the few thousand rows of the paper's problems."""
 
-    def __init__(self, X: NDArray[Any]) -> None:
+    def __init__(self, X: NDArray[Any], *, self_loops: bool = False) -> None:
         self.X = X
+        self.self_loops = self_loops
 
     def walk(self, scales: NDArray[Any]) -> Any:
         """The transition matrix P."""
         # The largest weight of a row is divided out beforehand, so that no row underflows,
         # however small the scales are.
         D = euclidean_distances(self.X / scales, squared=True)
-        np.fill_diagonal(D, np.inf)
+        np.fill_diagonal(D, 0.0 if self.self_loops else np.inf)
         P = np.exp(D.min(axis=1, keepdims=True) - D)
         return P / P.sum(axis=1, keepdims=True)
 
@@ -82,9 +84,13 @@ class _DenseField:
 class _SparseField:
     """A fixed set of neighbors, found at the initial scales: for many rows."""
 
-    def __init__(self, X: NDArray[Any], scales: NDArray[Any], n_neighbors: int) -> None:
+    def __init__(
+        self, X: NDArray[Any], scales: NDArray[Any], n_neighbors: int, *, self_loops: bool = False
+    ) -> None:
         self.X = X
         pattern = KNNGraph(n_neighbors, weight="binary").build(X / scales).adjacency
+        if self_loops:
+            pattern = sparse.csr_array(pattern + sparse.eye_array(X.shape[0], format="csr"))
         self.pattern = sparse.csr_array(pattern, dtype=np.float64, copy=True)
         row = np.repeat(np.arange(X.shape[0]), np.diff(pattern.indptr))
         self.edges = Edges(np.empty(pattern.nnz), row, pattern.indices, X, X)
@@ -203,6 +209,7 @@ def learn_length_scales(
     prior: Any = None,
     initial: float | ArrayLike | None = None,
     n_neighbors: int | None = None,
+    self_loops: bool = False,
     max_iter: int = 100,
     tol: float = 1e-6,
     verbose: int = 0,
@@ -235,6 +242,10 @@ def learn_length_scales(
     n_neighbors : int, default=None
         Use a fixed set of neighbors instead of all pairs of rows. None does so from 3,000
         rows up, with 20 neighbors.
+    self_loops : bool, default=False
+        Whether a row is its own neighbor with weight 1, as equation (1) of [1]_ says for
+        ``i = j``. Loops leave the harmonic function as it is and make the uniform jumps of the
+        smoothing count for more: a walk that stays where it is may jump again.
     max_iter : int, default=100
     tol : float, default=1e-6
         Relative change of the entropy at which to stop.
@@ -272,9 +283,11 @@ def learn_length_scales(
     start = _start(rows, initial)
     if n_neighbors is None and len(rows) > _DENSE_BELOW:
         n_neighbors = 20
-    field: Any = (
-        _DenseField(rows) if n_neighbors is None else _SparseField(rows, start, n_neighbors)
-    )
+    field: Any
+    if n_neighbors is None:
+        field = _DenseField(rows, self_loops=self_loops)
+    else:
+        field = _SparseField(rows, start, n_neighbors, self_loops=self_loops)
     proportions = None if prior is None else class_prior(prior, codes, classes)
 
     def objective(theta: NDArray[Any]) -> tuple[float, NDArray[Any]]:
