@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 EXAMPLE := src/leaven/datasets/data/support_tickets.csv
 
-.PHONY: demo annotate-demo test lint docs bench reproduce reproduce-quick clean fuzz mutants test-portable
+.PHONY: demo annotate-demo test lint docs bench reproduce reproduce-quick clean fuzz mutants ratio test-portable
 
 demo: $(VENV)/.core
 	@mkdir -p demo-output
@@ -53,6 +53,10 @@ fuzz: $(VENV)/.dev
 N ?= 20
 mutants: $(VENV)/.dev
 	$(BIN)/python -m tools.mutants $(N)
+
+# Lines of tests per line of code, without docstrings and comments; fails below the goal.
+ratio: $(VENV)/.dev
+	$(BIN)/python -m tools.test_ratio --goal 0.9
 
 # The parts that compute, as other processors round them.
 COMPUTING := tests/regression tests/solvers tests/graph tests/graph_based tests/generative tests/low_density

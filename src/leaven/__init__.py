@@ -71,12 +71,12 @@ __all__ = [
     "text",
 ]
 
+# The functions offered here: the packages they come from, and their names there.
 _HOMES = {
     "annotate": ("leaven.app", "annotate"),
     "label": ("leaven.tables", "label"),
     "load": ("leaven.tables", "load_model"),
 }
-"""The functions offered here: the packages they come from, and their names there."""
 
 
 def __getattr__(name: str) -> _typing.Any:

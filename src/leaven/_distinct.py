@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
+# Rows hashed or compared at a time: the temporary arrays stay below a few megabytes.
 _CHUNK = 1 << 16
 
 

@@ -15,11 +15,11 @@ from typing import BinaryIO
 if sys.platform != "win32":
     import fcntl
 
+# Names of files that are being written, in the folder of the file to be.
 _PREFIX, _SUFFIX = ".leaven-", ".tmp"
-"""Names of files that are being written, in the folder of the file to be."""
 
+# Where files cannot be locked (Windows), a part this old is of a run that was killed.
 _STALE_SECONDS = 3600.0
-"""Where files cannot be locked (Windows), a part this old is of a run that was killed."""
 
 
 def output_problem(path: str | os.PathLike[str]) -> str | None:

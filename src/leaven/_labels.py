@@ -15,8 +15,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
+# The code of a row without a label, and the mark of one in an integer array.
 UNLABELED = -1
-"""The code of a row without a label, and the mark of one in an integer array."""
 
 _HOW_TO_MARK = "Mark unlabeled rows with None, NaN or pandas.NA"
 
@@ -250,8 +250,8 @@ def _values_and_missing(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     return _from_objects(values)
 
 
+# The largest integer that can name a class: those of numpy end here.
 _LARGEST = 2**63 - 1
-"""The largest integer that can name a class: those of numpy end here."""
 
 
 def _too_large(value: Any) -> ValueError:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+# Likeness, from 0 to 1, below which a name is not offered: difflib's own default.
 _CUTOFF = 0.6
-"""Likeness, from 0 to 1, below which a name is not offered: difflib's own default."""
 
+# Names that are offered at most; more would be a list, and a list is given elsewhere.
 _MOST = 3
-"""Names that are offered at most; more would be a list, and a list is given elsewhere."""
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:

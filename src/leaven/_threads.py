@@ -7,8 +7,8 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+# At most this many rows: the matrices of one fit are too small to be shared between threads.
 SMALL = 5_000
-"""At most this many rows: the matrices of one fit are too small to be shared between threads."""
 
 
 def one_thread() -> AbstractContextManager[Any]:

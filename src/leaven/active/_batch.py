@@ -16,12 +16,12 @@ from sklearn.preprocessing import OneHotEncoder, normalize
 
 DIVERSITIES = ("kmeans", "core-set")
 
+# A diverse batch of n is chosen among the 10 n best rows (Zhdanov 2019, beta = 10).
 _CANDIDATES_PER_ROW = 10
-"""A diverse batch of ``n`` is chosen among the ``10 n`` best rows (Zhdanov 2019, beta = 10)."""
 
+# Categories per column that have a coordinate of their own; the rare ones share one, so that a
+# column of names does not make a thousand.
 _MAX_CATEGORIES = 20
-"""Categories per column that have a coordinate of their own; the rare ones share one, so that a
-column of names does not make a thousand."""
 
 
 def top_rows(

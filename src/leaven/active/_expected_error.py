@@ -32,10 +32,10 @@ from leaven.exceptions import UnreachedWarning
 
 LOSSES = {"zero-one": least_confidence, "log": entropy}
 
+# Rows that are scored at most by default: by fits, 100 rows of two classes are 200 fits a query;
+# by updates, 1,000 rows of ten classes take seconds. Learning curves with a fifth of the rows are
+# not worse than with all of them (`benchmarks/active.py candidates`).
 _MOST_BY_FITS, _MOST_BY_UPDATES = 100, 1_000
-"""Rows that are scored at most by default: by fits, 100 rows of two classes are 200 fits a query;
-by updates, 1,000 rows of ten classes take seconds. Learning curves with a fifth of the rows are
-not worse than with all of them (`benchmarks/active.py candidates`)."""
 
 
 def pool_probabilities(

@@ -22,14 +22,14 @@ from sklearn.utils.validation import check_array
 
 Array = NDArray[np.float64]
 
+# Numbers in one array of a block (2 MB), of which there are about ten at a time.
 _BLOCK = 2**18
-"""Numbers in one array of a block (2 MB), of which there are about ten at a time."""
 
+# Rows of the pool in a block, at most.
 _ROWS = 1024
-"""Rows of the pool in a block, at most."""
 
+# Up to so many categories in all, products of dense indicators are faster than of sparse.
 _DENSE_CATEGORIES = 1024
-"""Up to so many categories in all, products of dense indicators are faster than of sparse."""
 
 _SMALLEST_ALPHA = 1e-10  # scikit-learn raises smaller ones to this, with a warning
 

@@ -25,15 +25,15 @@ from leaven.solvers import solve_spd
 
 Array = NDArray[np.float64]
 
+# Up to so many unlabeled nodes the Laplacian is factorized as a dense matrix (32 MB).
 DENSE_BELOW = 2_000
-"""Up to so many unlabeled nodes the Laplacian is factorized as a dense matrix (32 MB)."""
 
+# Up to so many by sparse LU, whose fill-in is bounded by 8 u² bytes (3.2 GB), but is far less
+# on neighbor graphs; beyond, by conjugate gradients.
 SPARSE_BELOW = 20_000
-"""Up to so many by sparse LU, whose fill-in is bounded by 8 u² bytes (3.2 GB), but is far less
-on neighbor graphs; beyond, by conjugate gradients."""
 
+# Numbers in one array of a block of candidates (1 MB).
 _BLOCK = 2**17
-"""Numbers in one array of a block of candidates (1 MB)."""
 
 
 def inverse_columns(A: sparse.csr_array) -> Callable[[NDArray[np.intp]], Array]:

@@ -33,8 +33,8 @@ from leaven.exceptions import NotFittedError
 
 LOGGER = logging.getLogger("leaven")
 
+# Rows on which successive models are compared, at most (Bloodgood and Vijay-Shanker 2009).
 _STOP_SET = 2000
-"""Rows on which successive models are compared, at most (Bloodgood and Vijay-Shanker 2009)."""
 
 
 class ActiveLearner(SavingMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):

@@ -22,8 +22,8 @@ from leaven.base import seeded_clone
 
 Predict = Callable[[NDArray[Any]], NDArray[Any]]
 
+# Random points of the box among which a search, or a missing class, is looked for.
 _DRAWS = 50
-"""Random points of the box among which a search, or a missing class, is looked for."""
 
 
 def bisect_pairs(

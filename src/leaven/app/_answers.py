@@ -21,7 +21,7 @@ from leaven.app._prepared import Prepared
 
 _SHOWN = 3  # classes whose probability is sent to the page
 _QUEUE = 400  # rows that are ranked: at twenty keys a second they last for twenty seconds
-_FOLDS = 5
+_FOLDS = 5  # the usual number: a fit on four fifths of the labels is close to the full one
 _SLOW = 2.0  # seconds of a fit above which two folds must do
 _FEWEST_TO_CALIBRATE = 20  # held-out labels; fewer would fit the temperature to noise
 _STOP_SET = 1_000  # rows, as in Bloodgood and Vijay-Shanker (2009), who took 1,000 to 4,000

@@ -23,7 +23,7 @@ KINDS = (LABEL, SKIP, UNSURE, NOTE, CLASS, UNDO)
 HAND, BULK = "hand", "bulk"
 
 _APPLICATION = 0x6C76656E  # "lven": SQLite's own place for the kind of a file
-_VERSION = 1
+_VERSION = 1  # of the schema below; raised when an older reader would misread the file
 _PATIENCE = 10.0  # seconds to wait while another process writes; one commit takes milliseconds
 
 _SCHEMA = """

@@ -21,7 +21,7 @@ from leaven.tables import TableError
 MOST_BYTES = 4_000_000
 """Of one request: the numbers of 500,000 rows to be labeled with one key."""
 
-MOST_QUESTIONS = 50
+MOST_QUESTIONS = 50  # rows per request: seconds of typing, after which the order is stale
 _MOST_ACTIONS = 100  # of one request; the page sends the others after them
 _MOST_QUERY = 1_000  # characters of a search
 _FILES = {

@@ -53,7 +53,7 @@ SOURCES = ("", "given", HAND, BULK)
 SURE = 0.8
 """Confidence from which a row does not count as uncertain: four answers of five are right."""
 
-_TYPICAL, _ATYPICAL = 5, 3
+_TYPICAL, _ATYPICAL = 5, 3  # rows of a group shown before one key labels it: one screen
 _MOST_LISTED = 200  # rows of a search or a group that are shown; all of them can be labeled
 _MOST_CLASS_NAME = 200  # characters
 _MOST_NOTE = 10_000  # characters

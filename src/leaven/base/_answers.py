@@ -14,11 +14,11 @@ from leaven._labels import UNLABELED
 from leaven.base._capabilities import final_step
 from leaven.base._rows import take_rows
 
+# The methods that are asked for class probabilities, best first.
 SOURCES = ("predict_proba", "decision_function", "predict")
-"""The methods that are asked for class probabilities, best first."""
 
+# Rows whose sum is this close to one are left as they are: ten times the rounding of float32.
 _SUM_TOLERANCE = 1e-6
-"""Rows whose sum is this close to one are left as they are: ten times the rounding of float32."""
 
 
 def class_probabilities(

@@ -9,8 +9,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import TunedThresholdClassifierCV
 from sklearn.pipeline import Pipeline
 
+# The attribute by which a class says whether its fit makes use of unlabeled rows.
 _DECLARED = "learns_from_unlabeled"
-"""The attribute by which a class says whether its ``fit`` makes use of unlabeled rows."""
 
 
 def learns_from_unlabeled(estimator: Any) -> bool:

@@ -23,7 +23,7 @@ from leaven.cli._label import label
 from leaven.cli._predict import predict
 from leaven.cli._show import show
 
-FAILED, BAD_INPUT = 1, 2
+FAILED, BAD_INPUT = 1, 2  # exit codes, as in POSIX tools and click: 2 is wrong usage
 
 
 class _Commands(click.Group):

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 STANDARD_STREAM = "-"
 # What fits on a usual screen of 80 columns and some 40 lines.
-_MOST_CLASSES = 20
-_MOST_COLUMNS = 12
-_ASKED_COLUMNS = 4
-_ASKED_WIDTH = 40
-_MOST_SUSPECTS = 10
+_MOST_CLASSES = 20  # one line each, half of the screen
+_MOST_COLUMNS = 12  # names in one sentence, about two lines
+_ASKED_COLUMNS = 4  # enough to recognize a row
+_ASKED_WIDTH = 40  # characters of a cell: two columns of text side by side
+_MOST_SUSPECTS = 10  # row numbers on one line; the file marks all of them
 
 
 def print_summary(

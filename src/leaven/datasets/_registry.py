@@ -16,8 +16,8 @@ from leaven._suggest import did_you_mean
 VARIABLE = "LEAVEN_DATA"
 FOLDERS = ("uci-discrete", "uci-continuous", "text", "digits")
 SUFFIXES = (".csv.gz", ".csv", ".parquet", ".npz")
+# What scikit-learn can download.
 FETCHED = ("20news-bydate", "mnist")
-"""What scikit-learn can download."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class Entry:
     licence: str | None = None
 
 
+# What comes with scikit-learn; a file of the same name goes first.
 BUNDLED = {
     name: Entry(
         name,
@@ -54,7 +55,6 @@ BUNDLED = {
         ("digits", "image", 1797, 64, 10),
     )
 }
-"""What comes with scikit-learn; a file of the same name goes first."""
 
 FORMATS = {
     "text": "Parquet with the columns text and group",

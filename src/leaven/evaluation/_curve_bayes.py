@@ -20,19 +20,19 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from leaven.generative import ClassPrior, SemiSupervisedCategoricalNB, SemiSupervisedGaussianNB
 from leaven.solvers import normalize_log_rows
 
+# Largest number of joint log-likelihoods that are held at a time.
 BLOCK_ELEMENTS = 1 << 22
-"""Largest number of joint log-likelihoods that are held at a time."""
 
+# Below it scikit-learn and leaven replace or warn about alpha; the plain loop does that.
 MIN_ALPHA = 1e-10
-"""Below it scikit-learn and leaven replace or warn about ``alpha``; the plain loop does that."""
 
+# Settings with which leaven's naive Bayes is the supervised one.
 _PLAIN = {
     "unlabeled_weight": 0.0,
     "n_components": 1,
     "component_classes": "fixed",
     "hard": False,
 }
-"""Settings with which leaven's naive Bayes is the supervised one."""
 
 
 @dataclass(frozen=True)

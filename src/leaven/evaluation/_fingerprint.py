@@ -18,14 +18,14 @@ from sklearn.frozen import FrozenEstimator
 
 from leaven.evaluation._trial import Active, Tuned
 
+# Attribute by which an object names itself: a string that changes when what it does changes.
 NAMED_BY = "__fingerprint__"
-"""Attribute by which an object names itself: a string that changes when what it does changes."""
 
+# Characters of one description; a longer one is cut, and told apart by a digest of all of it.
 _LONGEST = 4_000
-"""Characters of one description; a longer one is cut, and told apart by a digest of all of it."""
 
+# What objects say of themselves to pickle; fixed, as the answer depends on it.
 _PICKLE_PROTOCOL = 4
-"""What objects say of themselves to pickle; fixed, as the answer depends on it."""
 
 
 def describe(value: Any) -> str:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from leaven.evaluation._schedule import label_schedule
 
+# A protocol without test rows, or without validation rows, says so by an empty index.
 NO_ROWS = np.empty(0, dtype=np.intp)
 
 
@@ -291,6 +292,8 @@ class DrawProtocol:
 
 Protocol = CurveProtocol | FoldProtocol | DrawProtocol
 
+# Named by the designs of the literature that studies/ reproduces: learning curves by doubling,
+# folds with 70, 90 or 97% of the training labels removed, and a few labels drawn per class.
 _NAMED: list[Protocol] = [
     CurveProtocol("curve"),
     CurveProtocol("curve-discrete", start=0),

@@ -23,11 +23,11 @@ from leaven.exceptions import LeavenWarning
 FORMAT = "2"
 """Number of the file format; 2 has a checksum per trial."""
 
+# The "application id" of SQLite files of leaven, "lven": tells them from those of others.
 _APPLICATION = 0x6C76656E
-"""The "application id" of SQLite files of leaven, "lven": tells them from those of others."""
 
+# How long to wait for another process that writes to the same file.
 _BUSY_SECONDS = 60.0
-"""How long to wait for another process that writes to the same file."""
 
 SCORES = ("error", "accuracy", "f1", "precision", "recall", "seconds")
 COLUMNS = ("dataset", "method", "trial", "n_labeled", *SCORES, "status", "message")

@@ -37,12 +37,12 @@ from leaven.exceptions import FailedTrialsWarning
 
 logger = logging.getLogger("leaven")
 
+# Data sets that a worker keeps in memory: trials come data set by data set, so that more are
+# hardly asked for again.
 CACHED = 4
-"""Data sets that a worker keeps in memory: trials come data set by data set, so that more are
-hardly asked for again."""
 
+# Places that the message of a failed trial names: where it arose, and two callers.
 TRACEBACK_FRAMES = 3
-"""Places that the message of a failed trial names: where it arose, and two callers."""
 
 
 def compare(

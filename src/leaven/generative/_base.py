@@ -52,13 +52,13 @@ from leaven.solvers import EMResult, run_em
 
 logger = logging.getLogger("leaven")
 
+# Largest size of an array of rows of a chunk by columns, unless a model says otherwise: 32 MB,
+# which is small against the rows and large against the cost of a call.
 CHUNK_ELEMENTS = 1 << 22
-"""Largest size of an array of rows of a chunk by columns, unless a model says otherwise: 32 MB,
-which is small against the rows and large against the cost of a call."""
 
+# Where the classes of components are learned, the probability that a component shares among
+# all classes at the start; a zero would stay zero for ever (Miller and Uyar start at random).
 START_DOUBT = 0.1
-"""Where the classes of components are learned, the probability that a component shares among
-all classes at the start; a zero would stay zero for ever (Miller and Uyar start at random)."""
 
 
 class MixtureClassifier(TransductionMixin, BaseEstimator):

@@ -24,8 +24,8 @@ from leaven.generative._encoding import (
 from leaven.generative._mixture import Mixture
 from leaven.generative._multinomial import MIN_ALPHA, Totals, no_parameters
 
+# Entries in a chunk of slots: its indicator matrix takes 3 MB, which a core keeps near.
 CHUNK_ENTRIES = 1 << 18
-"""Entries in a chunk of slots: its indicator matrix takes 3 MB, which a core keeps near."""
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from leaven._labels import UNLABELED
 from leaven.exceptions import MemoryBoundError
 
 INITS = ("random", "tree", "kmeans")
+# Bounds the Gram matrix of a class at 0.8 GB, and twice that with its working copy.
 MAX_TREE_ROWS = 10_000
-"""Bounds the Gram matrix of a class at 0.8 GB, and twice that with its working copy."""
 
+# Folds of the search for the number of components, scikit-learn's default.
 MAX_FOLDS = 5
-"""Folds of the search for the number of components, scikit-learn's default."""
 
 
 def start_responsibilities(

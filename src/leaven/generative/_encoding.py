@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from leaven.exceptions import MemoryBoundError
 
+# Bounds the table of one column at 80 MB per class; integer codes are often identifiers.
 MAX_CATEGORIES = 10_000_000
-"""Bounds the table of one column at 80 MB per class; integer codes are often identifiers."""
 
+# The slot of a missing value that is ignored; it is the same for all columns.
 IGNORED = 0
-"""The slot of a missing value that is ignored; it is the same for all columns."""
 
 
 @dataclass(frozen=True)

@@ -19,15 +19,15 @@ from leaven.generative._mixture import Mixture
 from leaven.generative._multinomial import no_parameters
 from leaven.generative._partitioned import LabelCounts
 
+# Numbers in a chunk of a dense matrix: half a megabyte, which a core keeps near.
 CACHE_ELEMENTS = 1 << 16
-"""Numbers in a chunk of a dense matrix: half a megabyte, which a core keeps near."""
 
+# Share of a labeled row that all Gaussians of its class get at the start: none then has a single
+# row and no variance, and the clusters are still the start.
 START_SOFTNESS = 0.1
-"""Share of a labeled row that all Gaussians of its class get at the start: none then has a single
-row and no variance, and the clusters are still the start."""
 
+# Keeps squared distances finite where var_smoothing is 0.
 MIN_VARIANCE = 1e-150
-"""Keeps squared distances finite where ``var_smoothing`` is 0."""
 
 
 @dataclass

@@ -28,9 +28,9 @@ from leaven.solvers import forward_backward, pad_sequences, run_em, sequence_bat
 
 logger = logging.getLogger("leaven")
 
+# Added to the first counts of transitions: a transition that the few labels do not show must
+# stay possible, or EM could never find it.
 _DOUBT = 0.1
-"""Added to the first counts of transitions: a transition that the few labels do not show must
-stay possible, or EM could never find it."""
 
 
 @dataclass(frozen=True)

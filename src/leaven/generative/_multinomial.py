@@ -14,8 +14,8 @@ from leaven._compat import Interval
 from leaven.generative._base import MixtureClassifier
 from leaven.generative._mixture import Mixture
 
+# Smallest pseudo-count, as in scikit-learn: no probability becomes zero.
 MIN_ALPHA = 1e-10
-"""Smallest pseudo-count, as in scikit-learn: no probability becomes zero."""
 
 
 def no_parameters() -> NDArray[np.float64]:

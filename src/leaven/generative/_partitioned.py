@@ -27,8 +27,8 @@ from leaven.generative._mixture import (
 )
 from leaven.partitions import Block, Partitions, classes_in, codes_of
 
+# Weights of a labeled and of an unlabeled row.
 WeightPair = tuple[float, float]
-"""Weights of a labeled and of an unlabeled row."""
 
 
 class Look(NamedTuple):

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+# Parameters that prior replaced.
 FORMER_NAMES = ("class_prior", "fit_prior", "prior_smoothing")
-"""Parameters that ``prior`` replaced."""
 
 
 @dataclass(frozen=True)

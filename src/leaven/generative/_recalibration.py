@@ -19,8 +19,8 @@ from sklearn.base import BaseEstimator
 
 from leaven._compat import Interval, StrOptions, validate_params_of
 
+# Keeps the logarithm of a probability that has underflowed finite.
 _TINY = 1e-300
-"""Keeps the logarithm of a probability that has underflowed finite."""
 
 
 def shift_to_mean(

@@ -20,33 +20,33 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 Ints = NDArray[np.intp]
 
+# Rows in a cell. Smaller cells are nearer to the query, larger ones make better products; 64
+# to 256 take about the same time on 64,000 rows, see benchmarks/graph.py.
 _CELL = 128
-"""Rows in a cell. Smaller cells are nearer to the query, larger ones make better products; 64
-to 256 take about the same time on 64,000 rows, see benchmarks/graph.py."""
 
+# Cells searched with a full sort, whose k-th distance then filters what the others offer.
 _FIRST = 4
-"""Cells searched with a full sort, whose k-th distance then filters what the others offer."""
 
+# Cells around the own one that are ranked for each query, as a multiple of those searched.
 _RANKED = 4
-"""Cells around the own one that are ranked for each query, as a multiple of those searched."""
 
+# Rows whose true neighbors are computed to see how many cells the recall takes.
 _SAMPLE = 256
-"""Rows whose true neighbors are computed to see how many cells the recall takes."""
 
+# Queries that are searched together: one cell against those that ask for it is 4 MB.
 _CHUNK = 8_192
-"""Queries that are searched together: one cell against those that ask for it is 4 MB."""
 
+# Neighbors that are collected before the best of them are chosen: few enough for the cache.
 _COLLECTED = 1 << 18
-"""Neighbors that are collected before the best of them are chosen: few enough for the cache."""
 
+# Rows per center from which k-means learns the centers; all rows are assigned afterwards.
 _TRAINING = 32
-"""Rows per center from which k-means learns the centers; all rows are assigned afterwards."""
 
+# Of k-means. More make the cells no better for the search.
 _ITERATIONS = 5
-"""Of k-means. More make the cells no better for the search."""
 
+# A cell of more than this many times the wanted size (duplicates) is cut into pieces.
 _SPLIT = 4
-"""A cell of more than this many times the wanted size (duplicates) is cut into pieces."""
 
 
 class CellSearch:
@@ -344,6 +344,8 @@ def _merge(
     return d[chosen], b[chosen]
 
 
+# With 32 bits of a float they fill the 64 of one sort key: 8,192 rows of a chunk (_CHUNK) and
+# 524,288 collected pairs (twice _COLLECTED). Larger input falls back to lexsort.
 _OWNER_BITS, _PLACE_BITS = 13, 19
 
 

@@ -17,8 +17,8 @@ from leaven.graph._graph import Graph, symmetrize
 from leaven.graph._neighbors import NeighborIndex, check_metric
 from leaven.graph._weights import Edges, EdgeWeight, Gaussian, as_weight
 
+# Where rows have no k of their own, local scaling takes the 7th neighbor, as its authors do.
 _LOCAL_NEIGHBOR = 7
-"""Where rows have no k of their own, local scaling takes the 7th neighbor, as its authors do."""
 
 
 class EpsilonGraph(GraphBuilder):

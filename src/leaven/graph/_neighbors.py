@@ -17,24 +17,23 @@ from leaven.graph._cells import CellSearch
 from leaven.graph._sparse_cosine import SparseCosine
 
 ALGORITHMS = ("auto", "exact", "approximate")
+# From this many rows up, algorithm="auto" is approximate. At this size the exact search
+# takes a second or two; see benchmarks/graph.py.
 APPROXIMATE_FROM = 20_000
-"""From this many rows up, ``algorithm="auto"`` is approximate. At this size the exact search
-takes a second or two; see benchmarks/graph.py."""
 
+# The labels need it: on MNIST with ten labels per class harmonic functions are right on 95.4%
+# of the rows at recall 0.90, 95.9% at 0.95 and 96.2% at 0.99, where the search takes twice the
+# time of 0.90. The neighbors that are missed are not random, they lie where cells meet.
 DEFAULT_RECALL = 0.99
-"""The labels need it: on MNIST with ten labels per class harmonic functions are right on 95.4%
-of the rows at recall 0.90, 95.9% at 0.95 and 96.2% at 0.99, where the search takes twice the
-time of 0.90. The neighbors that are missed are not random, they lie where cells meet."""
 
+# Pairs of rows whose differences are computed at once: 50 columns take 13 MB.
 _PAIR_CHUNK = 1 << 15
-"""Pairs of rows whose differences are computed at once: 50 columns take 13 MB."""
 
+# Size of one block of a distance matrix: 64 MB.
 _CHUNK_BYTES = 1 << 26
-"""Size of one block of a distance matrix: 64 MB."""
 
-_LARGE = 1e150
-_SMALL = 1e-150
-"""Beyond these, squares of float64 overflow or vanish; rows are scaled to unit size first."""
+# Beyond these, squares of float64 overflow or vanish; rows are scaled to unit size first.
+_LARGE, _SMALL = 1e150, 1e-150
 
 
 def check_metric(metric: Any) -> None:

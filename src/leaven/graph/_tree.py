@@ -13,11 +13,11 @@ from scipy.sparse import csgraph
 from leaven.graph._knn import KNNGraph
 from leaven.graph._weights import Edges
 
+# Up to this many rows all pairs are compared, and the tree is exact.
 _DENSE_BELOW = 2_000
-"""Up to this many rows all pairs are compared, and the tree is exact."""
 
+# Components up to this size look for their nearest outside row in the common index.
 _SMALL_COMPONENT = 1_000
-"""Components up to this size look for their nearest outside row in the common index."""
 
 
 def maximum_spanning_forest(W: sparse.csr_array, distance: Any = None) -> sparse.csr_array:

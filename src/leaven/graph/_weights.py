@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 
+# Edges weighed at once: 30 columns of both ends take 30 MB, about what a cache holds.
 _CHUNK = 1 << 16
-"""Edges weighed at once: 30 columns of both ends take 30 MB, about what a cache holds."""
 
 
 @dataclass(frozen=True)

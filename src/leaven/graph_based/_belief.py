@@ -21,11 +21,11 @@ from leaven.graph_based._base import GraphClassifier
 from leaven.graph_based._cuts import cut_weight, label_distances, neighbors_together
 from leaven.graph_based._messages import Chooser, Forest, flood
 
+# Pairs of rows that are compared at once for the influence index.
 _PAIRS = 1 << 20
-"""Pairs of rows that are compared at once for the influence index."""
 
+# Beliefs that differ by less than this share of the weight at a node are tied.
 _TIE = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}
-"""Beliefs that differ by less than this share of the weight at a node are tied."""
 
 
 def feature_influence(

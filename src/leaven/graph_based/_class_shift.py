@@ -8,7 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
+# Largest error of a mean probability: far below the sampling error of any class proportion.
 _TOLERANCE = 1e-9
+# Newton's method takes about ten; most of these are for the damping to find its size where the
+# classes hardly overlap and the curvature is next to nothing.
 _MOST_STEPS = 500
 
 

@@ -20,11 +20,11 @@ from leaven._labels import UNLABELED
 
 SIDES = ("source", "sink", "balanced")
 
+# Largest integer capacity. Flow can turn around on an arc, so that twice this must fit.
 _LARGEST = 2**30 - 1
-"""Largest integer capacity. Flow can turn around on an arc, so that twice this must fit."""
 
+# Most maximum flows to find what noise cannot change. Each costs as much as a noisy cut.
 _GROWTHS = 6
-"""Most maximum flows to find what noise cannot change. Each costs as much as a noisy cut."""
 
 
 def neighbors_together(W: sparse.csr_array, codes: NDArray[np.intp]) -> NDArray[Any]:

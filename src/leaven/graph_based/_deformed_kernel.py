@@ -22,8 +22,8 @@ from sklearn.utils import check_random_state
 
 from leaven.graph import Graph
 
+# More rows than this are represented by landmarks unless the user says otherwise.
 EXACT_UP_TO = 5_000
-"""More rows than this are represented by landmarks unless the user says otherwise."""
 
 _SAMPLED_EDGES = 20_000  # enough for a median
 

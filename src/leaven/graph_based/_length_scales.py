@@ -19,7 +19,7 @@ from leaven.graph import AnisotropicGaussian, Edges, KNNGraph
 from leaven.solvers import solve_spd
 
 _DENSE_BELOW = 3_000  # rows; all pairs of them are 72 MB, and a step has a few such arrays
-_LN2 = float(np.log(2.0))
+_LN2 = float(np.log(2.0))  # entropies are in bits, as in the source
 _TINY = 1e-300  # keeps logarithms and quotients of underflowed weights finite
 _BOX = 0.25  # largest change of a log scale per step, see learn_length_scales
 # Log scales relative to the start: a feature beyond the upper bound has dropped out.

@@ -15,12 +15,12 @@ from leaven.graph import Graph
 from leaven.graph_based._cuts import cut_weight
 from leaven.graph_based._volumes import assign_volumes
 
+# Steps, rounds and release of each stage. From long to short diffusion is worth two points
+# with one label per class, the release half a point (benchmarks/accuracy.py).
 ANNEALED = ((200, 6, 0.0), (60, 6, 0.0), (20, 6, 0.0), (20, 6, 0.25), (5, 6, 0.25))
-"""Steps, rounds and release of each stage. From long to short diffusion is worth two points
-with one label per class, the release half a point (``benchmarks/accuracy.py``)."""
 
+# One stage, with the numbers of the paper's experiments.
 PUBLISHED = ((40, 20, 0.0),)
-"""One stage, with the numbers of the paper's experiments."""
 
 # A truncated expansion of x^T leaves out less than exp(-_DEPTH) of its coefficients, which is
 # the precision of the single-precision scores.

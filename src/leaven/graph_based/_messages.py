@@ -26,11 +26,11 @@ from scipy.sparse import csgraph
 
 logger = logging.getLogger("leaven")
 
+# Numbers of one buffer of the flooding loop: a few of these fit into a core's cache.
 _IN_CACHE = 1 << 15
-"""Numbers of one buffer of the flooding loop: a few of these fit into a core's cache."""
 
+# choose(values, nodes) gives the class of each node, where values has all classes.
 Chooser = Callable[[NDArray[Any], NDArray[Any]], NDArray[np.intp]]
-"""``choose(values, nodes)`` gives the class of each node, where ``values`` has all classes."""
 
 
 def to_columns(evidence: NDArray[Any]) -> NDArray[Any]:

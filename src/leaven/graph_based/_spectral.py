@@ -18,10 +18,11 @@ from leaven.graph_based._simplex import project_to_simplex
 
 SPECTRA = ("squares", "eigenvalues")
 
+# As in Joachims (2003). A graph with fewer nodes takes what it has, without an error.
 _DEFAULT_EIGENVECTORS = 80
 
+# Eigenvalues closer than this share of the largest one possible count as equal.
 _TIE = 1e-6
-"""Eigenvalues closer than this share of the largest one possible count as equal."""
 
 
 def minimize_on_sphere(

@@ -14,13 +14,14 @@ from leaven.low_density._problem import (
 from leaven.low_density._rows import Array
 from leaven.low_density._svm import SVMSolution, hinge, solve_svm
 
-START = 10.0  # temperature in units of C*, and the factor by which it falls
-COOLING = 1.5
+# Both as in Sindhwani, Keerthi and Chapelle (2006).
+START = 10.0  # temperature in units of C*
+COOLING = 1.5  # factor by which it falls
 ENTROPY = 1e-6  # mean entropy of the labels, in nats, below which they count as decided
+# A temperature is done when the mean change of the probabilities is below this.
 CHANGE = 1e-6
-"""A temperature is done when the mean change of the probabilities is below this."""
+# Relative to C*: where rows are tied their entropy stays, however cold it gets.
 MIN_TEMPERATURE = 1e-6
-"""Relative to ``C*``: where rows are tied their entropy stays, however cold it gets."""
 
 
 def annealed_probabilities(costs: Array, fraction: float, temperature: float) -> Array:

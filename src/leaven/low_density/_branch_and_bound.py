@@ -16,8 +16,8 @@ from leaven.low_density._svm import SVMSolution
 from leaven.low_density._switching import solve_switching
 
 NODE_TOLERANCE = 1e-3  # of the machine at a node, which only has to order the branches
+# Two labelings whose objectives differ by less than this fraction count as equal.
 RELATIVE_GAP = 1e-7
-"""Two labelings whose objectives differ by less than this fraction count as equal."""
 
 
 def solve_branch_and_bound(

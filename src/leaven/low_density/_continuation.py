@@ -10,8 +10,8 @@ from leaven.low_density._rows import Array
 from leaven.low_density._smooth import CentredFeatures, finish
 
 SHRINKAGE = 0.5  # of the deviation, from one stage to the next
+# The smoothing ends when scores are blurred by less than this, in units of the margin.
 LAST_DEVIATION = 0.02
-"""The smoothing ends when scores are blurred by less than this, in units of the margin."""
 
 
 def smoothed_ramp(t: Array, deviation: Array) -> tuple[Array, Array]:

@@ -30,8 +30,8 @@ from leaven.low_density._logistic import (
 logger = logging.getLogger("leaven")
 
 AUTO_WEIGHT = 0.3  # of the entropy: below the likelihood, so that labels are not overruled
+# Fewer unlabeled rows than this may well be of one class.
 MANY_ROWS = 20
-"""Fewer unlabeled rows than this may well be of one class."""
 
 
 def total_entropy(Z: Array) -> tuple[float, Array]:

@@ -12,8 +12,8 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from leaven.exceptions import MemoryBoundError
 from leaven.low_density._rows import Array
 
+# Largest kernel matrix, in bytes of float64: about 23,000 rows.
 MAX_GRAM_BYTES = 4 * 2**30
-"""Largest kernel matrix, in bytes of float64: about 23,000 rows."""
 
 
 def resolve_gamma(gamma: float | str, X: Any) -> float:

@@ -18,9 +18,10 @@ from leaven._labels import UNLABELED
 from leaven.exceptions import ConvergenceWarning
 
 Array = NDArray[np.float64]
+# Logits of the unlabeled rows to a penalty and its gradient.
 Penalty = Callable[[Array], tuple[float, Array]]
-"""Logits of the unlabeled rows to a penalty and its gradient."""
 
+# Parameters of both classifiers, checked alike; each adds its own weight of the penalty.
 COMMON_CONSTRAINTS: dict[str, list[Any]] = {
     "C": [Interval(Real, 0.0, None, closed="neither")],
     "fit_intercept": ["boolean"],
@@ -28,8 +29,8 @@ COMMON_CONSTRAINTS: dict[str, list[Any]] = {
     "max_iter": [Interval(Integral, 1, None, closed="left")],
     "verbose": ["verbose"],
 }
+# What both accept as X.
 CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
-"""What both accept as ``X``."""
 
 
 class LogitModel:

@@ -11,13 +11,12 @@ from leaven.low_density._rows import Array
 from leaven.low_density._svm import SVMSolution
 from leaven.low_density._switching import descend
 
+# With more unlabeled rows one pair hardly changes the objective, and a training costs more.
 MAX_ROWS = 100
-"""With more unlabeled rows one pair hardly changes the objective, and a training costs more."""
+# How many of the least certain rows of each label are tried.
 REACH = 8
-"""How many of the least certain rows of each label are tried."""
-CHAIN = 6
-CHOICES = 4
-"""Length of a chain of exchanges, and the pairs tried at each link: 24 trainings at most."""
+# Length of a chain of exchanges, and the pairs tried at each link: 24 trainings at most.
+CHAIN, CHOICES = 6, 4
 TRIAL_TOLERANCE = 1e-3  # of a training that only decides whether a pair is worth a full one
 
 

@@ -17,11 +17,10 @@ from scipy.linalg import lapack
 Array = NDArray[np.float64]
 Vector = tuple[Array, Array]
 
+# Largest system that is factored; beyond it conjugate gradients are cheaper.
 DIRECT_LIMIT = 800
-"""Largest system that is factored; beyond it conjugate gradients are cheaper."""
-LARGE_ROWS = 2000
-LARGE_DIRECT_LIMIT = 100
-"""The same for more sparse rows than ``LARGE_ROWS``, which are not solved to many digits."""
+# The same for more sparse rows than LARGE_ROWS, which are not solved to many digits.
+LARGE_ROWS, LARGE_DIRECT_LIMIT = 2000, 100
 
 
 class Rows(Protocol):

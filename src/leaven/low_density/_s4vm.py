@@ -23,8 +23,8 @@ from leaven.low_density._problem import S3VMProblem, top_labels
 from leaven.low_density._rows import Array, FeatureRows, GramRows, Rows
 from leaven.low_density._switching import descend
 
+# Of the separators that are only candidates; libsvm stops at the same.
 _SVM_TOLERANCE = 1e-3
-"""Of the separators that are only candidates; libsvm stops at the same."""
 
 
 def gains(labels: Array, separators: Array, baseline: Array, risk: float) -> Array:

@@ -12,8 +12,8 @@ from leaven.low_density._problem import S3VMProblem, S3VMResult, top_labels
 from leaven.low_density._rows import Array, FeatureRows, GramRows
 from leaven.low_density._switching import descend
 
+# Scores of all rows to the loss of each row and its derivative.
 Loss = Callable[[Array], tuple[Array, Array]]
-"""Scores of all rows to the loss of each row and its derivative."""
 
 
 class CentredFeatures:

@@ -16,15 +16,15 @@ from sklearn.svm import SVC
 
 from leaven.low_density._rows import Array, GramRows, Rows, Vector
 
+# From this many rows of a kernel matrix on, LIBSVM gives the starting point.
 LIBSVM_ROWS = 150
-"""From this many rows of a kernel matrix on, LIBSVM gives the starting point."""
 COLD_WIDTH = 4.0  # at w = 0 every row is inside it, wherever the bias is in [-1, 1]
 WARM_WIDTH = 0.5  # a start from a similar problem has few rows on the wrong side of the margin
 MIN_WIDTH = 1e-5  # below this, the Hessian of the smoothed hinge loses its digits
 MAX_NEWTON = 50  # per width; ten are usual
 STALL_LIMIT = 4  # widths without progress before rounding is taken for the cause
+# A gap this many times tol is accepted when rounding stops all progress.
 STALL_FACTOR = 1e3
-"""A gap this many times ``tol`` is accepted when rounding stops all progress."""
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,11 @@ from leaven.low_density._problem import (
 from leaven.low_density._rows import Array
 from leaven.low_density._svm import SVMSolution
 
-START = 1e-5  # share of C* at the first stage, and the factor by which it grows
-GROWTH = 1.5
+# The start is that of Joachims (1999), whose algorithm doubles C* at each stage.
+START = 1e-5  # share of the final C*
+GROWTH = 1.5  # a gentler growth leaves each stage closer to the last machine
+# A stage before the last ends when at most this fraction of the unlabeled rows is exchanged.
 FEW_PAIRS = 1e-3
-"""A stage before the last ends when at most this fraction of the unlabeled rows is exchanged."""
 
 
 def exchange_pairs(labels: Array, scores: Array) -> tuple[Array, int]:

@@ -13,8 +13,8 @@ from scipy import sparse
 from leaven._dask import is_dask
 from leaven._optional import import_optional
 
+# Partial results that one task merges: Dask's own default for reductions of dataframes.
 SPLIT_EVERY = 8
-"""Partial results that one task merges: Dask's own default for reductions of dataframes."""
 
 T = TypeVar("T")
 _NOTHING = object()

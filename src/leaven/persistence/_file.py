@@ -33,9 +33,9 @@ from leaven.persistence._encode import Encoder
 from leaven.persistence._types import ModelFileError
 
 MAGIC = "leaven"
-FORMAT = 1
+FORMAT = 1  # written by this version; raised when a reader of the old one would misread it
+# Formats that this version reads. One stays in the list for at least one minor version.
 READABLE = (1,)
-"""Formats that this version reads. One stays in the list for at least one minor version."""
 
 _HEADER, _OBJECTS, _ARRAYS = "header.json", "objects.json", "arrays.bin"
 _LARGEST_HEADER = 1 << 22  # 4 MiB; a header of a table with thousands of columns has 200 kB

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GREY = "0.65"
+# With more classes than this an automatic legend is left out: nobody could read it.
 LEGEND_LIMIT = 20
-"""With more classes than this an automatic legend is left out: nobody could read it."""
 
 
 def axes_or_new(ax: Axes | None, needed_by: str) -> Axes:

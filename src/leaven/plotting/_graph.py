@@ -25,8 +25,8 @@ from leaven.plotting._classes import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Components up to this size have their layout from a dense eigenproblem.
 DENSE_LIMIT = 300
-"""Components up to this size have their layout from a dense eigenproblem."""
 
 
 def plot_graph(

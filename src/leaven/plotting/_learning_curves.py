@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 BANDS = ("se", "sd", None)
 MARKERS = "os^Dv<>P*X"
 WIDTH = 3.6  # inches, of the axes of one data set
-HEIGHT = 3.0
+HEIGHT = 3.0  # five to six, so that slopes of curves are neither flattened nor exaggerated
 
 
 def plot_learning_curves(

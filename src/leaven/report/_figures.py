@@ -20,8 +20,8 @@ from leaven.report._text import element, percent, plain, points, safe
 if TYPE_CHECKING:
     from leaven.model_selection import SafeReport
 
-N_BINS = 10
-MOST_CURVES = 6
+N_BINS = 10  # of the confidences: tenths, which readers know how to name
+MOST_CURVES = 6  # as many as there are dashes below; more lines cannot be told apart
 
 _DASHES = ["none", "7 4", "2 4", "9 3 2 3", "12 4", "4 2"]
 

@@ -13,16 +13,16 @@ from leaven.report._rows import Rows
 from leaven.report._style import N_COLORS
 from leaven.report._text import element, plain, safe
 
+# More marks than this hide each other and make the page slow.
 MOST_POINTS = 2000
-"""More marks than this hide each other and make the page slow."""
 
-_MOST_LARGE = 1000
-_TITLE_CELLS = 3
-_TITLE_CELL = 48
+_MOST_LARGE = 1000  # of the given labels, which are drawn large: half of all marks
+_TITLE_CELLS = 3  # cells of a row in the title that the pointer shows
+_TITLE_CELL = 48  # characters of each, so that a title stays on one line of a small screen
+# Bytes of all titles; beyond, a title names the row and its label only.
 _TITLE_BUDGET = 700_000
-"""Bytes of all titles; beyond, a title names the row and its label only."""
 
-_MARGIN = 3.0
+_MARGIN = 3.0  # percent of the plot at each side: room for the largest mark
 _CLOSED_SHAPES = [
     "M-{r} 0a{r} {r} 0 1 0 {d} 0a{r} {r} 0 1 0 -{d} 0Z",
     "M-{s} -{s}H{s}V{s}H-{s}Z",

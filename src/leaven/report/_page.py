@@ -19,10 +19,10 @@ from leaven.report._text import bullets, count, name, percent, safe, table
 from leaven.tables import LabelingResult, LabelingSummary
 
 # Rows of a table on the page: what a reader looks through, and what keeps the page small.
-_HARDEST = 10
-_MOST_ASKED = 100
-_MOST_COLUMNS = 100
-_MOST_NOTES = 50
+_HARDEST = 10  # one screen, without scrolling
+_MOST_ASKED = 100  # an afternoon of labeling; the output file marks all of them
+_MOST_COLUMNS = 100  # a line each, used or not
+_MOST_NOTES = 50  # more are nearly always one note repeated per column
 
 
 def render_report(

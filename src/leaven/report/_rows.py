@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from leaven.report._text import name, safe, table
 from leaven.tables import LabelingResult
 
+# Columns of the user's table that are shown next to a row.
 SHOWN_COLUMNS = 4
-"""Columns of the user's table that are shown next to a row."""
 
 
 class Rows:

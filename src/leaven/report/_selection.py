@@ -13,8 +13,8 @@ from leaven.report._text import percent, plain, points
 if TYPE_CHECKING:
     from leaven.model_selection import SafeReport
 
+# The kind of candidate that learns from the labeled rows only.
 WITHOUT = "supervised"
-"""The kind of candidate that learns from the labeled rows only."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from leaven.report._figures import share_bars
 from leaven.report._text import count, name, percent, table
 from leaven.tables import LabelingSummary
 
+# Rows of the table: the largest classes, which cover nearly all rows of real tables.
 MOST_CLASSES = 50
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 
+# Classes with a color and a shape of their own.
 N_COLORS = 8
-"""Classes with a color and a shape of their own."""
 
 LIGHT = {
     "page": "#ffffff",
@@ -25,6 +25,7 @@ LIGHT = {
     "k7": "#32727f",
     "rest": "#6b7280",
 }
+# Every color has a contrast of at least 3 against the page, those of text 4.5 and more.
 DARK = {
     "page": "#14171c",
     "panel": "#1e232b",
@@ -42,7 +43,6 @@ DARK = {
     "k7": "#7fd0de",
     "rest": "#9aa3b0",
 }
-"""Every color has a contrast of at least 3 against the page, those of text 4.5 and more."""
 
 
 def _variables(colors: dict[str, str]) -> str:

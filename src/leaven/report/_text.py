@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+# Characters of a cell in a table of the page.
 LONGEST_CELL = 160
-"""Characters of a cell in a table of the page."""
 
-_LONGEST_NAME = 80
+_LONGEST_NAME = 80  # characters of a column or a class: two lines on a narrow screen
+# Characters from which a cell asks for a wider column.
 _LONG = 40
-"""Characters from which a cell asks for a wider column."""
 
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff]")
 

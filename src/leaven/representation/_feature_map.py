@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from leaven._compat import Interval, StrOptions, validate_params_of
 from leaven.representation._som import SelfOrganizingMap, check_pair, find_winners
 
+# Entries of the fields that are copied out of the images at a time.
 _BLOCK_ENTRIES = 1 << 22
-"""Entries of the fields that are copied out of the images at a time."""
 
 
 def square_shape(n_pixels: int) -> tuple[int, int]:

@@ -13,11 +13,11 @@ from scipy.optimize import OptimizeResult, minimize
 from leaven.exceptions import ConvergenceWarning
 from leaven.representation._torch import to_arrays
 
+# How scipy.optimize names the options of finetune; its CG is that of Polak and Ribière.
 METHODS = {"lbfgs": "L-BFGS-B", "cg": "CG"}
-"""How scipy.optimize names the options of ``finetune``; its CG is that of Polak and Ribière."""
 
+# Iterations over which the decrease is judged: single ones may be small, as is the first.
 WINDOW = 5
-"""Iterations over which the decrease is judged: single ones may be small, as is the first."""
 
 
 class Tuned(NamedTuple):

@@ -26,14 +26,14 @@ from leaven.representation._torch import (
     to_tensor,
 )
 
+# The squashing function is AMPLITUDE * tanh(SLOPE * a), which keeps ±1 at ±1.
 AMPLITUDE, SLOPE = 1.7159, 2.0 / 3.0
-"""The squashing function is ``AMPLITUDE * tanh(SLOPE * a)``, which keeps ±1 at ±1."""
 
+# Values of the darkest and lightest pixel, for inputs of mean about zero, variance one.
 BACKGROUND, FOREGROUND = -0.1, 1.175
-"""Values of the darkest and lightest pixel, for inputs of mean about zero, variance one."""
 
+# Side of a receptive field, pixels added on each side, and least side after that.
 FIELD, BORDER, SMALLEST = 5, 2, 16
-"""Side of a receptive field, pixels added on each side, and least side after that."""
 
 # Table I of LeCun et al. (1998): the maps of S2 that each map of C3 sees. That they see
 # different ones forces them to find different features.

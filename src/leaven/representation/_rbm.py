@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+# Binary units that are enumerated at most, for about a million states.
 MAX_ENUMERATED = 20
-"""Binary units that are enumerated at most, for about a million states."""
 
 
 class Machine(NamedTuple):

@@ -26,8 +26,8 @@ from leaven.representation._torch import (
 )
 
 ROW_CHECKS: dict[str, Any] = {"dtype": [np.float32, np.float64]}
+# Rows that go through a network at once when it predicts.
 BLOCK = 1000
-"""Rows that go through a network at once when it predicts."""
 
 # What every network with pretrained layers has; table of scikit-learn's parameter checks.
 PRETRAINED_CONSTRAINTS: dict[str, list[Any]] = {

@@ -19,8 +19,8 @@ from leaven.exceptions import ConvergenceWarning
 
 logger = logging.getLogger("leaven")
 
+# Entries of one block of the rows × units table; 8 MB of float32.
 _BLOCK_ENTRIES = 1 << 21
-"""Entries of one block of the rows × units table; 8 MB of float32."""
 
 
 def lattice_coordinates(lattice: tuple[int, int]) -> NDArray[np.float64]:

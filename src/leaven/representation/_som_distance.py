@@ -10,8 +10,8 @@ from scipy.spatial.distance import cdist
 from sklearn.utils import gen_batches
 
 LATTICE_METRICS = ("euclidean", "manhattan")
+# Entries of a block of pairs × fields, so that the passes over it stay in the cache.
 _BLOCK_ENTRIES = 1 << 16
-"""Entries of a block of pairs × fields, so that the passes over it stay in the cache."""
 
 
 def som_distance(

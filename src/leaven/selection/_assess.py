@@ -13,20 +13,20 @@ from scipy import stats
 
 from leaven.statistics import Estimate
 
+# Variance of (mean confidence - accuracy) over tables, as a + b / n for n held-out labels:
+# 0.03 with 4 of them, 0.01 with 10, 0.003 with 50 and more (51 tables).
 CONFIDENCE_VARIANCE = (0.002, 0.1)
-"""Variance of (mean confidence - accuracy) over tables, as ``a + b / n`` for n held-out labels:
-0.03 with 4 of them, 0.01 with 10, 0.003 with 50 and more (51 tables)."""
 
+# Variance of (held-out accuracy - accuracy) that does not fall with the number of labels: fewer
+# labels in training, and labels that were not drawn at random. Five points on the same tables.
 SHIFT_VARIANCE = 0.0025
-"""Variance of (held-out accuracy - accuracy) that does not fall with the number of labels: fewer
-labels in training, and labels that were not drawn at random. Five points on the same tables."""
 
+# Mean and standard deviation, over the same tables, of the gain in accuracy by members that
+# learn from unlabeled rows, against the same combination without them.
 GAIN_PRIOR = (0.012, 0.05)
-"""Mean and standard deviation, over the same tables, of the gain in accuracy by members that
-learn from unlabeled rows, against the same combination without them."""
 
+# Share of given labels that are expected to be wrong, before anything is known of them.
 NOISE_RATE = 0.05
-"""Share of given labels that are expected to be wrong, before anything is known of them."""
 
 
 def conformal_threshold(scores: NDArray[np.float64], alpha: float) -> float:

@@ -28,31 +28,31 @@ from leaven.self_labeling import ClusterThenLabel, SelfTrainingClassifier
 
 SUPERVISED, SEMI_SUPERVISED = "supervised", "semi-supervised"
 
+# Weights of an unlabeled row in naive Bayes: from all of a table together counting about as
+# much as the labels, to each counting as a label does.
 _WEIGHTS = (0.01, 0.1, 1.0)
-"""Weights of an unlabeled row in naive Bayes: from all of a table together counting about as
-much as the labels, to each counting as a label does."""
 
+# Of the variances of a class towards their mean, so that a single label per class is enough.
 _SHRINKAGE = 0.1
-"""Of the variances of a class towards their mean, so that a single label per class is enough."""
 
+# Self-training adds a fifth of the unlabeled rows, the most confident ones, in each of two
+# rounds.
 _ROUNDS, _PART_PER_ROUND = 2, 5
-"""Self-training adds a fifth of the unlabeled rows, the most confident ones, in each of two
-rounds."""
 
+# Of logistic regression: ten times the default, so that it also converges on wide rows.
 _MAX_ITER = 1_000
-"""Of logistic regression: ten times the default, so that it also converges on wide rows."""
 
+# Of the linear support vector machine: ten times the default, for the same reason.
 _MAX_ITER_SVM = 10_000
-"""Of the linear support vector machine: ten times the default, for the same reason."""
 
+# Of a forest, in the last fit and in the folds, where they only have to rank candidates.
 _TREES, _TREES_IN_FOLDS = 100, 40
-"""Of a forest, in the last fit and in the folds, where they only have to rank candidates."""
 
+# Cost of a row in the kernel machine: with few labels hardly a margin is violated.
 _RBF_C = 10.0
-"""Cost of a row in the kernel machine: with few labels hardly a margin is violated."""
 
+# Rank of an estimator of the user's: after the defaults, the supervised ones first.
 _UNKNOWN_COST = 1_000
-"""Rank of an estimator of the user's: after the defaults, the supervised ones first."""
 
 
 @dataclass(frozen=True)
@@ -157,6 +157,10 @@ def _spectral_transducer(problem: Problem) -> Any:
     return SpectralTransducer(problem.graph_builder(), prior=prior)
 
 
+# The default candidates by name. Of equal scores the first in this order is taken. max_rows
+# and max_classes bound the time of one fit, which grows faster than the rows for these. The
+# temperatures of the members are those of the largest likelihood on 51 tables with 2 and 5 labels
+# per class, the weights round numbers that were better there than equal ones.
 RECIPES: dict[str, Recipe] = {
     "logistic-regression": Recipe(
         lambda problem: LogisticRegression(max_iter=_MAX_ITER),
@@ -251,10 +255,6 @@ RECIPES: dict[str, Recipe] = {
         member=Member(1.5, 0.45),
     ),
 }
-"""The default candidates by name. Of equal scores the first in this order is taken. ``max_rows``
-and ``max_classes`` bound the time of one fit, which grows faster than the rows for these. The
-temperatures of the members are those of the largest likelihood on 51 tables with 2 and 5 labels
-per class, the weights round numbers that were better there than equal ones."""
 
 
 def candidate_names() -> tuple[str, ...]:

@@ -33,12 +33,12 @@ from leaven.statistics import (
     shrink_best,
 )
 
+# Probability from which the verdict is "yes", and up to one minus which it is "no". It was reached
+# in 12 of 106 runs on 51 tables with 2 to 20 labels per class, and right in 10 of them.
 LIKELY = 0.8
-"""Probability from which the verdict is "yes", and up to one minus which it is "no". It was reached
-in 12 of 106 runs on 51 tables with 2 to 20 labels per class, and right in 10 of them."""
 
+# Below this the selection bias is rounded away in a sentence, and not mentioned.
 _VISIBLE_BIAS = 0.005
-"""Below this the selection bias is rounded away in a sentence, and not mentioned."""
 
 _CANNOT_HOLD_OUT = "no class has two labels, so that none could be held out"
 

@@ -31,8 +31,8 @@ from leaven.statistics import Estimate, estimate_from_folds, estimate_share
 
 TRIED, SKIPPED, FAILED = "tried", "skipped", "failed"
 
+# The estimate of a candidate that was not tried.
 _NOTHING = Estimate(np.nan, np.nan, np.nan, np.nan)
-"""The estimate of a candidate that was not tried."""
 
 
 class OutOfTimeError(Exception):

@@ -12,21 +12,21 @@ from sklearn.utils import check_random_state
 
 from leaven._labels import UNLABELED
 
+# A score of the class probabilities of some rows, given with these rows; larger is better.
 Score = Callable[[NDArray[Any], NDArray[np.intp]], float]
-"""A score of the class probabilities of some rows, given with these rows; larger is better."""
 
+# Labeled rows up to which "auto" draws the folds twice. A repeat averages over the
+# way they are dealt, which matters most with few labels, and costs as much as the first.
 _MAX_ROWS_REPEATED = 50
-"""Labeled rows up to which "auto" draws the folds twice. A repeat averages over the
-way they are dealt, which matters most with few labels, and costs as much as the first."""
 
+# More folds would train on a few more labels, but repeats tell more for the same time.
 _MAX_SPLITS = 5
-"""More folds would train on a few more labels, but repeats tell more for the same time."""
 
+# Draws in search of folds that differ from the earlier ones, per repeat that is wanted.
 _DRAWS_PER_REPEAT = 4
-"""Draws in search of folds that differ from the earlier ones, per repeat that is wanted."""
 
+# Means of the same numbers may differ in the last digits; scores this close are equal.
 ROUNDING = 1e-12
-"""Means of the same numbers may differ in the last digits; scores this close are equal."""
 
 
 @dataclass(frozen=True)

@@ -22,27 +22,27 @@ from leaven.selection._folds import Folds
 
 COMBINATION = "combination"
 
+# With two candidates there is little to average, and the guard of :func:`decide` is clearer.
 MIN_COMBINED = 3
-"""With two candidates there is little to average, and the guard of :func:`decide` is clearer."""
 
+# Added to every probability before the logarithm. Without it one candidate that gives a class
+# zero, as naive Bayes and forests do, would rule it out against all others. Values from 0.005 to
+# 0.05 were alike on 51 tables.
 FLOOR = 0.02
-"""Added to every probability before the logarithm. Without it one candidate that gives a class
-zero, as naive Bayes and forests do, would rule it out against all others. Values from 0.005 to
-0.05 were alike on 51 tables."""
 
+# A candidate with less than this share changes no label that matters, and is not fitted.
 MIN_WEIGHT = 0.01
-"""A candidate with less than this share changes no label that matters, and is not fitted."""
 
+# Center of the prior of the log temperature: between -0.3, best with two labels per class, and
+# 0.1, best with five (51 tables).
 LOG_TEMPERATURE = -0.2
-"""Center of the prior of the log temperature: between -0.3, best with two labels per class, and
-0.1, best with five (51 tables)."""
 
+# Precision of the normal prior of the log temperature: a standard deviation of 0.5, as over
+# these tables. Ten held-out rows then outweigh it, and four do not.
 TEMPERATURE_PRECISION = 4.0
-"""Precision of the normal prior of the log temperature: a standard deviation of 0.5, as over
-these tables. Ten held-out rows then outweigh it, and four do not."""
 
+# The log temperature is searched this far on both sides of the center: five deviations.
 _LOG_RANGE = 2.5
-"""The log temperature is searched this far on both sides of the center: five deviations."""
 
 
 def tempered_log(

@@ -20,16 +20,16 @@ from leaven._labels import UNLABELED, EncodedLabels
 from leaven.graph import KNNGraph
 from leaven.graph_based import GraphClassifier
 
+# Neighbors of a row in the default graph: some more than the default of KNNGraph, so that fewer
+# rows are left without a path to a label.
 N_NEIGHBORS = 10
-"""Neighbors of a row in the default graph: some more than the default of KNNGraph, so that fewer
-rows are left without a path to a label."""
 
+# Share of true neighbors that is enough: on 100,000 rows accuracy was the same as with 0.99, in
+# little more than half the time.
 RECALL = 0.9
-"""Share of true neighbors that is enough: on 100,000 rows accuracy was the same as with 0.99, in
-little more than half the time."""
 
+# Graphs in the pool: more than the folds of a run, so that all candidates of a fold share one.
 _MAX_KEPT_GRAPHS = 64
-"""Graphs in the pool: more than the folds of a run, so that all candidates of a fold share one."""
 
 
 class GraphPool:

@@ -17,9 +17,9 @@ from leaven.selection._fit import Fitted, fit
 from leaven.selection._folds import Folds, Score, draw_folds
 from leaven.selection._problem import Problem
 
+# Held-out rows below which a note says that the estimates are rough: with fewer, an accuracy of
+# one half has a standard error of more than 0.15.
 _ROUGH_BELOW = 10
-"""Held-out rows below which a note says that the estimates are rough: with fewer, an accuracy of
-one half has a standard error of more than 0.15."""
 
 
 @dataclass(frozen=True, eq=False)

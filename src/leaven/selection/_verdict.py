@@ -19,8 +19,8 @@ from leaven.selection._problem import Problem
 from leaven.selection._select import Selection
 from leaven.statistics import Estimate
 
+# Probability of being wrong from which a given label is listed.
 SUSPECT = 0.5
-"""Probability of being wrong from which a given label is listed."""
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from scipy.spatial.distance import cdist
 from scipy.stats import norm
 from sklearn.metrics import pairwise_distances
 
+# With more neighbors than this the exact test enumerates too much, and the normal is close.
 _EXACT_NEIGHBORS = 30
-"""With more neighbors than this the exact test enumerates too much, and the normal is close."""
 
 _PROBES = 8  # nearest rows that are tried first: they rule out most edges
 _DISTANCES_PER_BLOCK = 2**21  # 16 MB of distances at a time

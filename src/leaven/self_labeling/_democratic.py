@@ -20,11 +20,11 @@ from leaven._labels import UNLABELED, one_hot
 from leaven.base import TransductionMixin, seeded_clone
 from leaven.statistics import wilson_interval
 
+# Of the intervals for the accuracy of a learner, the value of the source.
 _CONFIDENCE = 0.95
-"""Of the intervals for the accuracy of a learner, the value of the source."""
 
+# Folds of the cross-validation, the number of the source; few labels allow fewer.
 _MOST_FOLDS = 10
-"""Folds of the cross-validation, the number of the source; few labels allow fewer."""
 
 
 def information(n_rows: int, n_wrong: float) -> float:

@@ -22,8 +22,8 @@ from leaven._progress import progress_bar
 
 LOGGER = logging.getLogger("leaven")
 
+# Rows to be predicted are gathered in blocks of about this size (4 MB).
 _BLOCK_BYTES = 2**22
-"""Rows to be predicted are gathered in blocks of about this size (4 MB)."""
 
 HISTORY_COLUMNS = ("iteration", "row", "label", "confidence")
 

@@ -28,6 +28,7 @@ from leaven.self_labeling._selection import (
     select_for_every_class,
 )
 
+# As in scikit-learn's SelfTrainingClassifier, so that the two can be exchanged.
 DEFAULT_THRESHOLD = 0.75
 
 

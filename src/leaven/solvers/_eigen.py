@@ -21,29 +21,30 @@ from scipy.sparse.linalg import splu
 
 METHODS = ("auto", "dense", "chebyshev", "inverse")
 
+# Up to this many nodes LAPACK is fastest, and its answer is exact.
 _DENSE_BELOW = 500
-"""Up to this many nodes LAPACK is fastest, and its answer is exact."""
 
+# With at most this many entries a row (a tree has three) a factorization does not fill in.
 _TREE_LIKE = 4.0
-"""With at most this many entries a row (a tree has three) a factorization does not fill in."""
 
+# Columns multiplied at once; eigenvalues of a higher multiplicity need more iterations.
 _BLOCK = 8
-"""Columns multiplied at once; eigenvalues of a higher multiplicity need more iterations."""
 
+# Degree of the polynomial times the root of the wanted share of the spectrum: enough for
+# about one pass through the basis on neighbor graphs of images; 1.2 and 3.2 are slower.
 _STEEPNESS = 2.0
-"""Degree of the polynomial times the root of the wanted share of the spectrum: enough for
-about one pass through the basis on neighbor graphs of images; 1.2 and 3.2 are slower."""
 
+# Steps from a fresh random block after which no better vector is expected to turn up.
 _CONFIRM = 4
-"""Steps from a fresh random block after which no better vector is expected to turn up."""
 
+# Smallest share of the spectrum that the polynomial is asked to tell from zero. With _STEEPNESS
+# it bounds the degree, to 633.
 _UNRESOLVED = 1e-5
-"""Smallest share of the spectrum that the polynomial is asked to tell from zero."""
 
-_MAX_DEGREE = 2_000
-
+# About a hundred units of rounding of float32 (6e-8), which is what sums over rows leave.
 _SINGLE_TOL = 1e-5
 
+# Rows that are copied to double precision at a time, instead of the whole block of vectors.
 _CHUNK = 8192
 
 logger = logging.getLogger("leaven")
@@ -276,7 +277,7 @@ def _chebyshev(
     while True:
         enough = (counts >= wanted) & (nodes >= _UNRESOLVED * upper)
         lower = min(float(nodes[enough].min(initial=upper)), 0.9 * upper)
-        degree = int(np.clip(np.ceil(_STEEPNESS / np.sqrt(lower / upper)), 4, _MAX_DEGREE))
+        degree = max(4, int(np.ceil(_STEEPNESS / np.sqrt(lower / upper))))
         logger.info("eigenvectors: Chebyshev filter of degree %d up to %.3g", degree, lower)
         apply = _filter(A, degree, lower, upper, null)
         # A value of at most 1 may belong to any eigenvalue above the cut.

@@ -25,39 +25,39 @@ from leaven._threads import one_thread
 
 METHODS = ("auto", "direct", "cg", "amg", "propagation")
 
+# Sparse LU is fastest up to about this many nodes, whatever the graph.
 _ALWAYS_DIRECT = 600
-"""Sparse LU is fastest up to about this many nodes, whatever the graph."""
 
+# At most this many nodes: LU is fastest where the graph is like a surface, which is also where
+# conjugate gradients are slow. Neighbors in many dimensions make it fill in; then conjugate
+# gradients are fast, and they are tried first.
 _DIRECT_BELOW = 3_000
-"""At most this many nodes: LU is fastest where the graph is like a surface, which is also where
-conjugate gradients are slow. Neighbors in many dimensions make it fill in; then conjugate
-gradients are fast, and they are tried first."""
 
+# Iterations within which conjugate gradients are faster than that LU.
 _QUICK = 60
-"""Iterations within which conjugate gradients are faster than that LU."""
 
+# With at most this many entries a row (a tree has three) LU does not fill in at any size.
 _TREE_LIKE = 4.0
-"""With at most this many entries a row (a tree has three) LU does not fill in at any size."""
 
+# Iterations of plain conjugate gradients after which the speed of convergence is judged.
 _PATIENCE = 50
-"""Iterations of plain conjugate gradients after which the speed of convergence is judged."""
 
+# More iterations than this expected: setting up a multigrid hierarchy pays.
 _TOO_MANY = 300
-"""More iterations than this expected: setting up a multigrid hierarchy pays."""
 
+# Columns that share a block: the work beside the product grows with its square.
 _BLOCK = 16
-"""Columns that share a block: the work beside the product grows with its square."""
 
+# Rows of a block that are worked on at once: ten columns take 320 kB, less than a cache.
 _ROWS = 4_096
-"""Rows of a block that are worked on at once: ten columns take 320 kB, less than a cache."""
 
+# By how much one correction in single precision reduces the residual: 1e-3 and 1e-5 need as
+# many steps and take a fifth longer, for the sake of more restarts or of rounding.
 _CORRECTION = 1e-4
-"""By how much one correction in single precision reduces the residual: 1e-3 and 1e-5 need as
-many steps and take a fifth longer, for the sake of more restarts or of rounding."""
 
+# Directions of a block whose squared length is below this times the longest are left out:
+# single precision cannot tell them from rounding. The next correction takes them up.
 _DEPENDENT = 1e-6
-"""Directions of a block whose squared length is below this times the longest are left out:
-single precision cannot tell them from rounding. The next correction takes them up."""
 
 logger = logging.getLogger("leaven")
 

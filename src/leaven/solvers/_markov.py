@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+# Numbers in one padded array of log-likelihoods: 16 MB.
 _BATCH_ENTRIES = 1 << 21
-"""Numbers in one padded array of log-likelihoods: 16 MB."""
 
 
 def sequence_batches(lengths: NDArray[np.intp], n_states: int) -> Iterator[NDArray[np.intp]]:

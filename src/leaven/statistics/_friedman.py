@@ -19,12 +19,12 @@ from leaven.statistics._ranks import (
     rank_standard_error,
 )
 
+# Share of untied ranks below which there are none: a hundred thousand times the rounding.
 _NOTHING_LEFT = 1e-12
-"""Share of untied ranks below which there are none: a hundred thousand times the rounding."""
 
+# Distance of chi2 from its largest value n (k - 1), per data set and method, that is rounding:
+# any other set of ranks is at least 1 / (n k) away.
 _AGREED = 1e-9
-"""Distance of chi2 from its largest value n (k - 1), per data set and method, that is rounding:
-any other set of ranks is at least 1 / (n k) away."""
 
 
 @dataclass(frozen=True)

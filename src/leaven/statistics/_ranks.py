@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+# Values that agree to this many digits are tied: 0.768 - 0.763 must equal 0.931 - 0.926.
 SIGNIFICANT_DIGITS = 12
-"""Values that agree to this many digits are tied: 0.768 - 0.763 must equal 0.931 - 0.926."""
 
 
 def check_alpha(alpha: float) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+# Variance of mean scores that is rounding: the square of 1e-12, scores being of the size of 1.
 _NO_SPREAD = 1e-24
-"""Variance of mean scores that is rounding: the square of 1e-12, scores being of the size of 1."""
 
 
 def shrinkage_share(results: NDArray[np.float64], n_splits: int | None = None) -> float:

@@ -12,9 +12,9 @@ from scipy import stats
 
 from leaven.statistics._ranks import check_alpha, drop_rounding_noise
 
+# Differences that are not zero, at most, for which the p-value is exact: the limit at which
+# scipy goes over to the normal distribution, which is then right to three digits.
 EXACT_LIMIT = 50
-"""Differences that are not zero, at most, for which the p-value is exact: the limit at which
-scipy goes over to the normal distribution, which is then right to three digits."""
 
 ZEROS = ("split", "drop")
 

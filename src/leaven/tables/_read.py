@@ -329,4 +329,4 @@ def _read_parquet(stream: BinaryIO, name: str) -> pd.DataFrame:
     return cast(pd.DataFrame, table)
 
 
-_BITS = (8, 16, 32, 64)
+_BITS = (8, 16, 32, 64)  # the widths that Arrow and pandas share

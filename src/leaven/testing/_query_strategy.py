@@ -20,8 +20,8 @@ from leaven.active import ActiveLearner
 from leaven.testing._run import Check, run_checks
 from leaven.testing._semi_supervised import SEED, default_problem
 
+# Relative difference of scores that is rounding: sums in another order.
 TOLERANCE = 1e-9
-"""Relative difference of scores that is rounding: sums in another order."""
 
 
 def check_query_strategy(strategy: Any, *, skip: Collection[str] = ()) -> list[str]:

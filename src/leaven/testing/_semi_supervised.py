@@ -19,13 +19,13 @@ from leaven._labels import UNLABELED, mask_labels
 from leaven.base import learns_from_unlabeled
 from leaven.testing._run import Check, run_checks
 
+# Difference of probabilities that is no difference: sums in another order, sparse products, and
+# iterations that stop at a tolerance of 1e-4, which leaves differences of about as much. What is
+# checked for is far larger.
 TOLERANCE = 1e-3
-"""Difference of probabilities that is no difference: sums in another order, sparse products, and
-iterations that stop at a tolerance of 1e-4, which leaves differences of about as much. What is
-checked for is far larger."""
 
+# For every random_state that is None, so that two fits can be compared.
 SEED = 0
-"""For every ``random_state`` that is None, so that two fits can be compared."""
 
 
 def check_semi_supervised(

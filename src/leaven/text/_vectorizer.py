@@ -11,8 +11,8 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 
 from leaven._optional import import_optional
 
+# Two letters or more, with no digit or underscore in the same word.
 ALPHABETIC = r"\b[^\W\d_]{2,}\b"
-"""Two letters or more, with no digit or underscore in the same word."""
 
 
 def make_stemmer(language: str) -> Callable[[str], str]:
