@@ -140,7 +140,7 @@ def test_a_cell_longer_than_the_csv_module_allows(tmp_path: Path) -> None:
         ("t.jsonl", "[1, 2]\n", "line 1 is not a JSON object"),
         ("t.jsonl", b'{"a": "\xe9"}\n', "not utf-8"),
         ("t.jsonl", "{}\n", "no columns"),
-        ("t.xlsx", "", "suffix '.xlsx' are not supported"),
+        ("t.ods", "", "suffix '.ods' are not supported"),
         ("t", "", r"suffix '\(none\)'"),
         ("t.parquet.gz", "", "takes no .gz"),
     ],

@@ -77,7 +77,10 @@ def test_columns_missing_added_and_in_another_order(learned):
         model.predict(pd.DataFrame({"other": [1.0]}))
     with pytest.raises(TableError, match="no rows"):
         model.predict(new.head(0))
-    with pytest.raises(TypeError, match="must be a pandas DataFrame, got ndarray"):
+    with pytest.raises(
+        TypeError,
+        match="a Table of pyarrow, got ndarray",
+    ):
         model.predict(new.to_numpy())
 
 

@@ -23,7 +23,7 @@ from leaven.app._session import Session
 from leaven.app._sheet import Sheet
 from leaven.app._token import token_of
 from leaven.selection import candidate_names
-from leaven.tables import TableError
+from leaven.tables import TableError, as_pandas
 
 LOCAL = "127.0.0.1"
 PORT = 8710  # registered for nothing (IANA, 2024)
@@ -145,8 +145,7 @@ def annotate(
     >>> tickets = load_example("support_tickets")
     >>> labeled = leaven.annotate(tickets, target="topic", text="text")  # doctest: +SKIP
     """
-    if not isinstance(table, pd.DataFrame):
-        raise TypeError(f"table must be a pandas DataFrame, got {type(table).__name__}.")
+    table = as_pandas(table)
     if text is None:
         texts: list[Any] = []
     elif isinstance(text, (list, tuple, set, frozenset)):

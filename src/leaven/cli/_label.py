@@ -164,8 +164,8 @@ def label(
     COLUMN_predicted, COLUMN_confidence, COLUMN_source ('given' or 'inferred'), and
     COLUMN_review, which is True where the label is hard to classify.
 
-    FILE is CSV, TSV, JSON lines or Parquet, text also with .gz; '-' is standard input. It may
-    also be a directory or a quoted pattern such as 'rows/*.parquet'; --out is then a directory,
+    FILE is CSV, TSV, JSON lines, Parquet or Excel, text also with .gz; '-' is standard input. It
+    may also be a directory or a quoted pattern such as 'rows/*.parquet'; --out is then a directory,
     which gets one file for each.
     """
     delimiter = parse_delimiter(delimiter)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from leaven.tables._compare import TableComparison, accuracy_text, compare_table
 from leaven.tables._errors import TableError
 from leaven.tables._format import TableFormat, format_of_path, labeled_path
+from leaven.tables._frames import as_pandas
 from leaven.tables._kinds import ColumnKind
 from leaven.tables._label import label, label_table
 from leaven.tables._many_files import FilesResult, find_files, label_files
@@ -30,6 +31,7 @@ __all__ = [
     "TableOutput",
     "TablePreparer",
     "accuracy_text",
+    "as_pandas",
     "compare_table",
     "describe_model",
     "encode_target",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -26,6 +26,7 @@ from leaven.evaluation import (
     summary_table,
 )
 from leaven.tables._errors import TableError
+from leaven.tables._frames import split_target
 from leaven.tables._label import prepare_table
 from leaven.tables._options import LabelingOptions, make_options, refuse_options
 from leaven.tables._select import (
@@ -178,8 +179,8 @@ def accuracy_text(row: Mapping[Any, Any]) -> str:
 
 
 def compare_table(
-    table: pd.DataFrame,
-    target: Hashable,
+    table: Any,
+    target: Any,
     options: LabelingOptions | None = None,
     *,
     n_trials: int = 20,
@@ -190,8 +191,8 @@ def compare_table(
 
     Parameters
     ----------
-    table : DataFrame
-    target : column name
+    table : DataFrame of pandas or polars, or Table of pyarrow
+    target : column name, or array-like of shape (n_rows,)
         All rows may have a label here.
     options : LabelingOptions, optional
         Those of :func:`label_table`; ``method``, ``time_limit`` and ``ask`` have no meaning
@@ -229,6 +230,7 @@ def compare_table(
         raise TableError(f"The number of trials must be 1 or more, got {n_trials!r}.")
     if not 0.0 < hide < 1.0:
         raise TableError(f"The share of labels to hide must be between 0 and 1, got {hide!r}.")
+    table, target = split_target(table, target)
     prepared = prepare_table(table, target, options, needs_unlabeled=False)
     labels, rows = prepared.labels, prepared.rows
     if np.bincount(labels.codes[labels.given]).max() < 2:

@@ -27,6 +27,7 @@ _SUFFIXES = {
     ".ndjson": ("jsonl", ","),
     ".parquet": ("parquet", ","),
     ".pq": ("parquet", ","),
+    ".xlsx": ("excel", ","),
 }
 
 _FIRST_SAMPLE = 1 << 16
@@ -45,7 +46,7 @@ class TableFormat:
 
     Parameters
     ----------
-    kind : {"csv", "jsonl", "parquet"}
+    kind : {"csv", "jsonl", "parquet", "excel"}
         ``"csv"`` stands for any delimited text.
     delimiter : str, default=","
         Between the cells of delimited text.
@@ -97,9 +98,9 @@ def format_of_path(path: str | Path) -> TableFormat:
             f"and output as {STANDARD_STREAM!r}."
         )
     kind, delimiter = _SUFFIXES[suffix.lower()]
-    if zipped and kind == "parquet":
+    if zipped and kind in ("parquet", "excel"):
         raise TableError(
-            f"{path}: a Parquet file is compressed inside and takes no .gz. "
+            f"{path}: a file of this kind is compressed inside and takes no .gz. "
             f"Use {Path(stem).name}{suffix}."
         )
     return TableFormat(kind, delimiter, gzip=zipped)
@@ -222,7 +223,10 @@ def not_in_encoding(stream: BinaryIO, name: str, encoding: str) -> TableError:
     start = stream.read(4)
     stream.seek(0)
     if start[:2] == b"PK":
-        return TableError(f"{name} is a zip archive or an Excel file, not text. Export it as CSV.")
+        return TableError(
+            f"{name} is a zip archive or an Excel file, not text. Name it .xlsx if it is a "
+            "workbook, or export it as CSV."
+        )
     if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         return TableError(
             f"{name} is UTF-16 text, not {encoding}.", advice=("Pass", "encoding", "utf-16")

@@ -21,15 +21,12 @@ MISSING_WORDS = frozenset(
 )
 """Cells that stand for a missing number or date."""
 
+_DAYS = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y/%m/%d", "%d %b %Y", "%d-%m-%Y", "%d-%b-%Y")
+_TIMES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f")
 DATE_FORMATS = (
     "ISO8601",
-    "%d/%m/%Y",
-    "%m/%d/%Y",
-    "%d.%m.%Y",
-    "%Y/%m/%d",
-    "%d %b %Y",
-    "%d-%m-%Y",
-    "%d-%b-%Y",
+    *(day + time_of_day for time_of_day in _TIMES for day in _DAYS),
+    "%a, %d %b %Y %H:%M:%S %z",  # as e-mails and web servers write it
 )
 
 IMAGE_PATHS = "paths of images: extract features from the images first, one column each"
@@ -298,7 +295,7 @@ def _date_format(present: pd.Series) -> str | None:
     if not len(sample) or sample.str.contains(r"\d{2}", regex=True).mean() < _PARSED_SHARE:
         return None
     for date_format in DATE_FORMATS:
-        parsed = pd.to_datetime(sample, format=date_format, errors="coerce", utc=True)
+        parsed = pd.to_datetime(sample.str.strip(), format=date_format, errors="coerce", utc=True)
         if parsed.notna().mean() >= _PARSED_SHARE:
             return date_format
     return None
@@ -309,6 +306,8 @@ def _seconds(values: pd.Series, date_format: str | None) -> np.ndarray[Any, np.d
         values = values.astype(object)
     if isinstance(values.dtype, pd.PeriodDtype):
         values = values.dt.to_timestamp()
+    if date_format is not None and _is_textual(values):
+        values = values.str.strip()
     times = pd.to_datetime(values, format=date_format, errors="coerce", utc=True)
     # Microseconds reach from the year -290307 to 294246; nanoseconds end in 2262, and 9999-12-31
     # stands for "for ever" in many tables.

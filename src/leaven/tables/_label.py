@@ -18,6 +18,7 @@ from leaven.exceptions import LeavenWarning, UnreachedWarning
 from leaven.selection import COMBINATION, SEMI_SUPERVISED, assess, candidate_names
 from leaven.tables._curve import MAX_ROWS, curve_so_far
 from leaven.tables._errors import TableError
+from leaven.tables._frames import like_input, split_target, without_arrow
 from leaven.tables._kinds import check_text_columns, suggest
 from leaven.tables._map import map_points
 from leaven.tables._model import GIVEN, INFERRED, without_own_columns
@@ -39,8 +40,8 @@ _CONFIDENCE_DIGITS = 6
 
 
 def label_table(
-    table: pd.DataFrame,
-    target: Hashable,
+    table: Any,
+    target: Any,
     options: LabelingOptions | None = None,
     **changes: Any,
 ) -> LabelingResult:
@@ -48,11 +49,13 @@ def label_table(
 
     Parameters
     ----------
-    table : DataFrame
+    table : DataFrame of pandas or polars, Table of pyarrow, or any with the Arrow interface
         It is not changed. Strings that hold numbers or dates are understood as such.
-    target : column name
+    target : column name, or array-like of shape (n_rows,)
         The column with the labels. Rows where it is missing or empty are labeled; so are
-        rows with -1 in a column of integers, and with a cell that ``missing`` names.
+        rows with -1 in a column of integers, and with a cell that ``missing`` names. Labels
+        that are not in the table join it as its last column, under their own name or
+        ``"label"``.
     options : LabelingOptions, optional
         How to label it.
     **changes
@@ -61,7 +64,8 @@ def label_table(
     Returns
     -------
     result : LabelingResult
-        ``result.table`` has all rows in order, with the index and the columns that came,
+        ``result.table``, a DataFrame of pandas, has all rows in order, with the index and
+        the columns that came,
         and ``TARGET_predicted`` (given labels stay), ``TARGET_confidence`` (the probability
         of the predicted class; 1 for given labels), ``TARGET_source`` (``"given"`` or
         ``"inferred"``) and ``TARGET_review`` (whether the row is hard to classify).
@@ -106,8 +110,8 @@ def label_table(
     """
     started = time.perf_counter()
     options = make_options(options, changes, needed_by="label_table")
-    if isinstance(table, pd.DataFrame):
-        table = without_own_columns(table, str(target))
+    table, target = split_target(table, target)
+    table = without_own_columns(table, str(target))
     prepared = prepare_table(table, target, options)
     for doubt in prepared.labels.doubts:
         warnings.warn(doubt, LeavenWarning, stacklevel=2)
@@ -126,7 +130,7 @@ def label_table(
     return replace(result, summary=replace(result.summary, seconds=took))
 
 
-def label(table: pd.DataFrame, target: Hashable, **changes: Any) -> pd.DataFrame:
+def label(table: Any, target: Any, **changes: Any) -> Any:
     """Fill in the labels that are missing in a column of a table.
 
     The short form of :func:`~leaven.tables.label_table`, which also returns how the method was
@@ -134,8 +138,10 @@ def label(table: pd.DataFrame, target: Hashable, **changes: Any) -> pd.DataFrame
 
     Parameters
     ----------
-    table : DataFrame
-    target : column name
+    table : DataFrame of pandas or polars, Table of pyarrow, or any with the Arrow interface
+    target : column name, or array-like of shape (n_rows,)
+        The column with the labels, or the labels themselves: missing or empty ones, and -1
+        among integers, are to be filled in.
     **changes
         Any of the fields of :class:`~leaven.tables.LabelingOptions` by name, such as
         ``method="harmonic"``, but for ``ask`` and ``details``, which only
@@ -143,7 +149,7 @@ def label(table: pd.DataFrame, target: Hashable, **changes: Any) -> pd.DataFrame
 
     Returns
     -------
-    labeled : DataFrame
+    labeled : as ``table``
         The table with ``TARGET_predicted``, ``TARGET_confidence``, ``TARGET_source`` and
         ``TARGET_review``.
 
@@ -159,7 +165,8 @@ def label(table: pd.DataFrame, target: Hashable, **changes: Any) -> pd.DataFrame
         if name in changes:
             raise TypeError(f"label returns the table alone, without {name}: use label_table.")
     options = make_options(None, changes, needed_by="label")
-    return label_table(table, target, replace(options, details=False)).table
+    found = label_table(table, target, replace(options, details=False)).table
+    return like_input(found, table)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,8 +213,6 @@ def _check_columns(
     table: pd.DataFrame, target: Hashable, texts: list[Hashable]
 ) -> tuple[pd.DataFrame, list[str]]:
     """Return the columns to learn from, named by strings, and the names of the texts."""
-    if not isinstance(table, pd.DataFrame):
-        raise TypeError(f"table must be a pandas DataFrame, got {type(table).__name__}.")
     if isinstance(table.columns, pd.MultiIndex):
         raise TableError("The table has column names of several levels. Join them into one.")
     # 1 and "1" would have the same name in a file.
@@ -230,7 +235,7 @@ def _check_columns(
             f"The table has no column but the target {target!r}: nothing to learn from."
         )
     features.columns = [str(column) for column in features.columns]
-    return features, [str(name) for name in texts]
+    return without_arrow(features), [str(name) for name in texts]
 
 
 def _check_prior(prior: Any, labels: Target) -> Any:

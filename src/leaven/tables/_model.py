@@ -16,6 +16,7 @@ from leaven._labels import labeled_mask
 from leaven.exceptions import LeavenWarning
 from leaven.persistence import FileHeader, load_object, read_header, save_object
 from leaven.tables._errors import TableError
+from leaven.tables._frames import as_pandas, like_input, translated, without_arrow
 from leaven.tables._prepare import TablePreparer
 from leaven.tables._read import refuse_duplicates
 
@@ -106,20 +107,25 @@ class TableModel:
     estimator: Any
     about: dict[str, Any] = field(default_factory=dict)
 
-    def predict_proba(self, table: pd.DataFrame) -> pd.DataFrame:
+    def predict_proba(self, table: Any) -> Any:
         """Class probabilities of the rows of a table.
 
         Parameters
         ----------
-        table : DataFrame
+        table : DataFrame of pandas or polars, or Table of pyarrow
             Columns that the model knows may be missing, and there may be others; a warning
             names both. Categories that were not there count as unknown.
 
         Returns
         -------
-        probabilities : DataFrame
+        probabilities : as ``table``
             With the index of the table and a column for each class.
         """
+        frame = as_pandas(table)
+        found = pd.DataFrame(self._proba(frame), index=frame.index, columns=list(self.classes))
+        return found if frame is table else translated(found.rename(columns=str), table)
+
+    def _proba(self, table: pd.DataFrame) -> NDArray[np.float64]:
         features = self._features(table)
         empty = np.zeros(len(table), dtype=bool)
         found = np.empty((len(table), len(self.classes)))
@@ -133,42 +139,47 @@ class TableModel:
                 f"{int(empty.sum()):,} rows have no cell that the model knows, and got the class "
                 "proportions of the rows it learned from.",
                 LeavenWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        return pd.DataFrame(found, index=table.index, columns=list(self.classes))
+        return found
 
-    def predict(self, table: pd.DataFrame) -> pd.Series:
+    def predict(self, table: Any) -> Any:
         """Most probable class of each row.
 
         Parameters
         ----------
-        table : DataFrame
+        table : DataFrame of pandas or polars, or Table of pyarrow
 
         Returns
         -------
-        labels : Series
+        labels : Series, or a column of the library that ``table`` is of
             With the index of the table and the name of the target.
         """
-        found = self.predict_proba(table).to_numpy()
-        return pd.Series(self.classes[found.argmax(axis=1)], index=table.index, name=self.target)
+        frame = as_pandas(table)
+        codes = self._proba(frame).argmax(axis=1)
+        labels = pd.Series(self.classes[codes], index=frame.index, name=self.target)
+        return labels if frame is table else translated(labels.to_frame(), table)[self.target]
 
-    def label(self, table: pd.DataFrame, *, probabilities: bool = False) -> pd.DataFrame:
+    def label(self, table: Any, *, probabilities: bool = False) -> Any:
         """Add predicted classes to a table.
 
         Parameters
         ----------
-        table : DataFrame
+        table : DataFrame of pandas or polars, or Table of pyarrow
             Where it has the target column, the labels in it stay.
         probabilities : bool, default=False
             Whether to add ``TARGET_p_CLASS`` for each class.
 
         Returns
         -------
-        labeled : DataFrame
+        labeled : as ``table``
             With ``TARGET_predicted``, ``TARGET_confidence`` and ``TARGET_source``.
         """
+        return like_input(self._labeled(as_pandas(table), probabilities), table)
+
+    def _labeled(self, table: pd.DataFrame, probabilities: bool) -> pd.DataFrame:
         table = without_own_columns(table, self.target)
-        found = self.predict_proba(table).to_numpy()
+        found = self._proba(table)
         codes = found.argmax(axis=1)
         predicted = pd.Series(self.classes[codes], index=table.index)
         confidence = np.round(found.max(axis=1), 6)
@@ -210,8 +221,6 @@ class TableModel:
 
     def _features(self, table: pd.DataFrame) -> pd.DataFrame:
         """Bring the columns of a table into those of the fit; say what differs."""
-        if not isinstance(table, pd.DataFrame):
-            raise TypeError(f"table must be a pandas DataFrame, got {type(table).__name__}.")
         if not len(table):
             raise TableError("The table has no rows: nothing to label.")
         names = [str(name) for name in table.columns]
@@ -228,16 +237,16 @@ class TableModel:
                 f"The table has no column {_listed(missing)}, which the model learned from: the "
                 "cells count as missing.",
                 LeavenWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         more = [name for name in names if name not in (*self.columns, self.target)]
         if more:
             warnings.warn(
                 f"The model does not know the column {_listed(more)}: not used.",
                 LeavenWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        return features.reindex(columns=list(self.columns))
+        return without_arrow(features.reindex(columns=list(self.columns)))
 
 
 def load_model(path: str | Path) -> TableModel:

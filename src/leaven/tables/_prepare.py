@@ -27,6 +27,7 @@ from leaven._compat import Interval, StrOptions, validate_params_of
 from leaven._labels import UNLABELED, encode_labels, labeled_mask
 from leaven.tables._columns import CategoryColumns, NumberColumns, TextColumn
 from leaven.tables._errors import TableError
+from leaven.tables._frames import as_pandas, without_arrow
 from leaven.tables._kinds import (
     CATEGORY,
     DATE,
@@ -258,6 +259,8 @@ class TablePreparer(TransformerMixin, BaseEstimator):
     def _as_table(self, X: Any, *, reset: bool) -> pd.DataFrame:
         """Check ``X`` and make it a table whose column names are strings."""
         fewest = 2 if reset else 1
+        if hasattr(X, "to_arrow") or hasattr(X, "__arrow_c_stream__"):
+            X = as_pandas(X)
         if isinstance(X, pd.DataFrame):
             validate_data(self, X, reset=reset, skip_check_array=True)
             if X.shape[1] == 0 or len(X) < fewest:
@@ -265,7 +268,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
                     f"Found a table with {len(X)} sample(s) and {X.shape[1]} feature(s) while a "
                     f"minimum of {fewest} and 1 is required."
                 )
-            return X
+            return without_arrow(X)
         values = validate_data(
             self,
             X,

@@ -19,6 +19,7 @@ import pandas as pd
 
 from leaven._optional import import_optional
 from leaven.tables._errors import TableError
+from leaven.tables._excel import read_excel
 from leaven.tables._format import (
     GZIP_MAGIC,
     PARQUET_MAGIC,
@@ -28,24 +29,26 @@ from leaven.tables._format import (
     not_in_encoding,
     sniff_text,
 )
+from leaven.tables._frames import arrow_to_pandas
 
 
 def read_table(
     path: str | Path, *, delimiter: str | None = None, encoding: str = "utf-8"
 ) -> pd.DataFrame:
-    r"""Read a CSV, TSV, JSON lines or Parquet file.
+    r"""Read a CSV, TSV, JSON lines, Parquet or Excel file.
 
     The cells of delimited text stay strings, as they stand in the file, with ``""`` for an
     empty cell: ``"007"``, ``"NA"`` and ``"1e3"`` come back as they are when the table is
     written again. :class:`~leaven.tables.TablePreparer` finds out by itself which columns of
-    strings are numbers or dates. JSON lines and Parquet have types, and keep them.
+    strings are numbers or dates. JSON lines, Parquet and Excel have types, and keep them;
+    of an Excel workbook the first sheet is read.
 
     Parameters
     ----------
     path : str or Path
         ``"-"`` is standard input. The suffix tells the format (``.csv``, ``.tsv``,
-        ``.jsonl``, ``.ndjson``, ``.parquet``; text also with ``.gz``); of standard input the
-        first bytes do.
+        ``.jsonl``, ``.ndjson``, ``.parquet``, ``.xlsx``; text also with ``.gz``); of standard
+        input the first bytes do.
     delimiter : str, optional
         Between the cells of delimited text. By default a comma in ``.csv`` and a tab in
         ``.tsv``; a file that is plainly separated by something else is an error.
@@ -127,6 +130,9 @@ def read_with_format(
         try:
             if file_format.kind == "parquet":
                 table = _read_parquet(stream, name)
+            elif file_format.kind == "excel":
+                table = read_excel(stream, name, _typed)
+                refuse_duplicates(table.columns, name)
             elif file_format.kind == "jsonl":
                 table = _read_json_lines(stream, name, file_format.encoding)
             else:
@@ -311,22 +317,7 @@ def _read_parquet(stream: BinaryIO, name: str) -> pd.DataFrame:
     try:
         file = pq.ParquetFile(stream)
         refuse_duplicates(file.schema_arrow.names, name)
-        data = file.read()
-        table = data.to_pandas()
+        return arrow_to_pandas(file.read())
     except (pa.ArrowException, OSError) as error:
         reason = str(error).strip().splitlines()[0].rstrip(".")
         raise TableError(f"{name} is not a readable Parquet file: {reason}.") from error
-    # Integers and booleans with gaps would be floats and objects: large ones lose digits.
-    nullable = {
-        **{getattr(pa, f"int{bits}")(): getattr(pd, f"Int{bits}Dtype")() for bits in _BITS},
-        **{getattr(pa, f"uint{bits}")(): getattr(pd, f"UInt{bits}Dtype")() for bits in _BITS},
-        pa.bool_(): pd.BooleanDtype(),
-    }
-    for field in data.schema:
-        if field.type in nullable and field.name in table and table[field.name].dtype.kind in "fO":
-            column = data.column(field.name).to_pandas(types_mapper=nullable.get)
-            table[field.name] = column.array
-    return cast(pd.DataFrame, table)
-
-
-_BITS = (8, 16, 32, 64)  # the widths that Arrow and pandas share

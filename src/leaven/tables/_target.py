@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from leaven._labels import UNLABELED, encode_labels, labeled_mask
 from leaven.tables._errors import TableError
+from leaven.tables._frames import own_type
 
 MAX_CLASSES = 1000
 """More distinct labels than this are not classes but names, texts or numbers."""
@@ -115,13 +116,13 @@ def encode_target(
     name = str(values.name)
     notes: list[str] = []
     marks = set(missing)
-    labels = values
-    if _is_textual(values):
-        labels = _without_marks(values, marks, name, notes)
+    labels = own_type(values)
+    if _is_textual(labels):
+        labels = _without_marks(labels, marks, name, notes)
         _refuse_quantities(labels, name, from_text=True)
     else:
         if marks:
-            labels = values.mask(values.astype(str).isin(marks))
+            labels = labels.mask(labels.astype(str).isin(marks))
         _refuse_infinite(labels, name)
         _refuse_quantities(labels, name, from_text=False)
     try:
@@ -134,7 +135,7 @@ def encode_target(
             "some labels of each class first."
         )
     if needs_unlabeled and labeled.all():
-        raise _all_labeled(values, name)
+        raise _all_labeled(own_type(values), name)
     n_distinct = int(labels[labeled].nunique())
     if n_distinct > MAX_CLASSES:
         raise TableError(

@@ -17,13 +17,14 @@ import pandas as pd
 from leaven._files import atomic_output, output_problem
 from leaven._optional import import_optional
 from leaven.tables._errors import TableError
+from leaven.tables._excel import write_excel
 from leaven.tables._format import STANDARD_STREAM, TableFormat, format_of_path
 
 
 def write_table(
     table: pd.DataFrame, path: str | Path, *, file_format: TableFormat | None = None
 ) -> None:
-    """Write a table to a CSV, TSV, JSON lines or Parquet file, all or nothing.
+    """Write a table to a CSV, TSV, JSON lines, Parquet or Excel file, all or nothing.
 
     The file is written under another name in the same directory and renamed when it is
     complete and on the disk: a failure or an interrupt leaves what was there before.
@@ -139,6 +140,9 @@ def _write_standard_output(table: pd.DataFrame, file_format: TableFormat) -> Non
 def _write(table: pd.DataFrame, stream: BinaryIO, file_format: TableFormat, name: str) -> None:
     if file_format.kind == "parquet":
         _write_parquet(table, stream, name)
+        return
+    if file_format.kind == "excel":
+        write_excel(table, stream, name)
         return
     write = _write_json_lines if file_format.kind == "jsonl" else _write_delimited
     if not file_format.gzip:
