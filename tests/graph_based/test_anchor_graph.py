@@ -137,14 +137,14 @@ def test_prior_is_estimated_used_or_left_out():
     for prior, expected in shares.items():
         model = AnchorGraphClassifier(30, prior=prior, random_state=0).fit(X, CODES)
         mass = (anchor_weights(X, model.anchors_) @ model.anchor_values_)[CODES < 0].sum(axis=0)
-        assert_allclose(model._factors * mass, model.prior_)
+        assert_allclose(model._answers.factors * mass, model.prior_)
         if expected is None:
             assert (model.class_proportions_.standard_errors > 0).all()
         else:
             assert_allclose(model.prior_, expected)
     plain = AnchorGraphClassifier(30, prior=None, random_state=0).fit(X, CODES)
     assert plain.prior_ is None
-    assert_allclose(plain._factors, 1.0)
+    assert_allclose(plain._answers.factors, 1.0)
 
 
 @pytest.mark.parametrize("form", ["harmonic", "poisson", "regularized"])

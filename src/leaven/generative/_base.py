@@ -40,13 +40,13 @@ from leaven.generative._prior import (
 )
 from leaven.generative._weighting import WEIGHTINGS, label_weights
 from leaven.partitions import (
-    DaskPartitions,
     LocalPartitions,
     Partitions,
+    answers,
     as_partitions,
     is_partitioned,
-    merge_classes,
     stack_rows,
+    survey,
 )
 from leaven.solvers import EMResult, run_em
 
@@ -223,18 +223,12 @@ class MixtureClassifier(TransductionMixin, BaseEstimator):
     def _open_partitions(self, source: Partitions) -> Partitions:
         """Look at all partitions, learn classes and columns; rows are checked in each pass."""
         validate_params_of(self)
-        looks = source.map(parts.look_at, self._reader())
-        sizes = [look.n_rows for look in looks]
-        heads = [look.head for look in looks if look.n_rows]
-        if not heads:
-            raise ValueError(f"Found no row in {len(looks)} partitions, but X must have some.")
-        validate_data(self, heads[0], **self._array_checks(heads[0]))
-        self.classes_ = merge_classes(
-            [look.classes for look in looks], n_rows=sum(sizes), min_classes=2
-        )
-        kinds = [look.kinds for look in looks if look.kinds is not None]
+        found = survey(source, type(self).__name__, self._reader()._column_kinds)
+        validate_data(self, found.head, **self._array_checks(found.head))
+        self.classes_ = found.classes
+        kinds = [note for note in found.notes if note is not None]
         self._set_kinds(np.logical_or.reduce(kinds) if kinds else None)
-        self._partition_sizes = sizes
+        self._partition_sizes = found.sizes
         return source.prepare(parts.check_block, self._reader(), self.classes_)
 
     def _set_kinds(self, kinds: Any) -> None:
@@ -445,23 +439,13 @@ class MixtureClassifier(TransductionMixin, BaseEstimator):
 
     def _store_distributions(self, distributions: Partitions, partitioned: bool) -> None:
         """Set ``label_distributions_`` and ``transduction_``: one array, a list, or lazy ones."""
-        if isinstance(distributions, LocalPartitions) and distributions.n_partitions is None:
-            # Partitions that are made anew in each pass: so are the answers.
-            self.label_distributions_ = distributions.blocks  # type: ignore[assignment]
-            best = distributions.prepare(_most_probable, self.classes_)
-            self.transduction_ = best.blocks  # type: ignore[assignment]
+        if partitioned:
+            found = answers(distributions, self.classes_, self._partition_sizes)
+            self.label_distributions_, self.transduction_ = found
             return
-        if isinstance(distributions, LocalPartitions):
-            arrays = distributions.map(np.asarray)
-            classes = [self.classes_[array.argmax(axis=1)] for array in arrays]
-            self.label_distributions_ = arrays if partitioned else arrays[0]  # type: ignore[assignment]
-            self.transduction_ = classes if partitioned else classes[0]  # type: ignore[assignment]
-            return
-        assert isinstance(distributions, DaskPartitions)
-        shape = (len(self.classes_),)
-        self.label_distributions_ = distributions.to_array(self._partition_sizes, shape, float)
-        lazy = distributions.prepare(_most_probable, self.classes_)
-        self.transduction_ = lazy.to_array(self._partition_sizes, (), self.classes_.dtype)
+        (self.label_distributions_,) = distributions.map(np.asarray)
+        best = self.label_distributions_.argmax(axis=1)
+        self.transduction_ = np.asarray(self.classes_[best])
 
     def _posterior(self, mixture: Mixture, rows: Any, n_rows: int) -> NDArray[np.float64]:
         """Class probabilities of encoded rows, chunk by chunk."""
@@ -504,8 +488,3 @@ class MixtureClassifier(TransductionMixin, BaseEstimator):
         """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
-
-
-def _most_probable(distributions: NDArray[np.float64], classes: NDArray[Any]) -> NDArray[Any]:
-    best = distributions.argmax(axis=1) if len(distributions) else np.empty(0, dtype=np.intp)
-    return np.asarray(classes[best])

@@ -25,19 +25,10 @@ from leaven.generative._mixture import (
     MixtureStatistics,
     merge_statistics,
 )
-from leaven.partitions import Block, Partitions, classes_in, codes_of
+from leaven.partitions import Block, Partitions, codes_of
 
 # Weights of a labeled and of an unlabeled row.
 WeightPair = tuple[float, float]
-
-
-class Look(NamedTuple):
-    """What the client must know of a partition before it can be checked."""
-
-    n_rows: int
-    classes: NDArray[Any] | None
-    head: Any
-    kinds: Any
 
 
 class Rows(NamedTuple):
@@ -69,22 +60,6 @@ class LabelCounts:
     def repeated(self) -> NDArray[np.float64]:
         """Rows per class, where a row of weight 2 counts as two equal ones."""
         return np.maximum(self.rows, self.weights)
-
-
-def look_at(block: Block, reader: Any) -> Look:
-    """Count the rows and list the classes of a partition."""
-    n_rows = num_samples(block.X)
-    if block.y is None:
-        raise ValueError(
-            f"{type(reader).__name__} requires y to be passed, but the target y is None. Give "
-            "one entry per row, with a label or a mark for 'unlabeled'."
-        )
-    if num_samples(block.y) != n_rows:
-        raise ValueError(f"X has {n_rows} rows, but y has {num_samples(block.y)}.")
-    if not n_rows:
-        return Look(0, None, None, None)
-    head = block.X.iloc[:1] if hasattr(block.X, "iloc") else block.X[:1]
-    return Look(n_rows, classes_in(block.y), head, reader._column_kinds(block.X))
 
 
 def check_block(block: Block, reader: Any, classes: NDArray[Any]) -> Rows | None:

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from functools import reduce
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.special import softmax
 from sklearn.base import BaseEstimator
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from leaven._compat import Interval, StrOptions
-from leaven._labels import UNLABELED, class_prior, one_hot
-from leaven.base import TransductionMixin, normalize_rows
+from leaven._compat import Interval, StrOptions, validate_params_of
+from leaven._labels import class_prior, one_hot
+from leaven.base import TransductionMixin
 from leaven.exceptions import UnreachedWarning
+from leaven.graph_based import _anchor_passes as passes
 from leaven.graph_based._anchors import (
     FORMS,
-    anchor_statistics,
     anchor_weights,
     merge_anchor_statistics,
     poisson_targets,
@@ -34,10 +33,17 @@ from leaven.graph_based._anchors import (
 from leaven.graph_based._class_mass import class_mass_factors
 from leaven.graph_based._class_shift import balancing_shifts
 from leaven.graph_based._shares import (
-    ClassProportions,
     labels_to_leave_out,
     left_out_scores,
     posterior_proportions,
+)
+from leaven.partitions import (
+    LocalPartitions,
+    Partitions,
+    answers,
+    as_partitions,
+    is_partitioned,
+    survey,
 )
 
 _MOST_ANCHORS, _FEWEST_ANCHORS, _ROWS_PER_ANCHOR = 4_000, 100, 5  # of n_anchors="auto"
@@ -149,37 +155,71 @@ class AnchorGraphClassifier(TransductionMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Or partitions of such rows: a Dask array or DataFrame, or an iterable of tables. The
+            answer is the same as on all rows at once, but for rounding, after four passes over
+            the rows (five of the Poisson form, which collects the scores of the unlabeled
+            rows). ``transduction_`` and ``label_distributions_`` are then lazy Dask arrays, or
+            lists with one array per partition; for an iterable that is not a list, iterables
+            that compute them.
         y : array-like of shape (n_samples,)
-            Unlabeled rows are -1 in integers, None, NaN or pandas.NA elsewhere.
+            Unlabeled rows are -1 in integers, None, NaN or pandas.NA elsewhere. One array per
+            partition where X comes in partitions.
 
         Returns
         -------
         self
         """
-        X, codes = self._validate_fit(X, y, dtype=[np.float64, np.float32])
-        k = len(self.classes_)
-        self.anchors_ = place_anchors(X, self.n_anchors, self.random_state)
-        blocks = list(gen_batches(len(X), _BLOCK))
-        Z = sparse.csr_array(sparse.vstack([self._weights(X[rows]) for rows in blocks]))
-        self.statistics_ = reduce(
-            merge_anchor_statistics, (anchor_statistics(Z[b], codes[b]) for b in blocks)
+        partitioned = is_partitioned(X)
+        if partitioned:
+            rows, sizes, dtype = self._open_partitions(as_partitions(X, y))
+        else:
+            X, codes = self._validate_fit(X, y, dtype=list(passes.DTYPES))
+            rows = LocalPartitions([passes.Rows(X, codes)], named=False)
+            sizes, dtype = [len(X)], X.dtype
+        rng = check_random_state(self.random_state)
+        n = sum(sizes)
+        chosen = rows_to_cluster(n, self.n_anchors, rng)
+        some = rows.map(passes.take_some, each=_by_partition(chosen, sizes))
+        self.anchors_ = _centers(np.concatenate(some), n, self.n_anchors, rng)
+        del some
+        ties = rows.prepare(
+            passes.tie_rows, self.anchors_, int(self.n_neighbors), self.weight, _BLOCK
         )
+        self.statistics_ = ties.reduce(passes.statistics_of, merge_anchor_statistics)
         self._reached = reached_anchors(self.statistics_)
-        self.anchor_values_ = self._solve(k)
-        apart = self._apart(Z)
-        self.n_unreached_ = int(apart.sum())
+        self.anchor_values_ = self._solve(len(self.classes_))
+        # Every row has the weight one, all of it on anchors that are reached or all on others.
+        self.n_unreached_ = round(float(self.statistics_.mass[~self._reached].sum()))
         if self.n_unreached_:
             warnings.warn(
-                f"{self.n_unreached_} of {len(X)} rows have no path to a labeled row and get the "
+                f"{self.n_unreached_} of {n} rows have no path to a labeled row and get the "
                 "class proportions of the labeled rows. Use fewer anchors, more neighbors, or "
                 "label more rows.",
                 UnreachedWarning,
                 stacklevel=2,
             )
-        scores = np.asarray(Z @ self.anchor_values_)
-        self._balance(Z, scores, codes, ~apart & (codes == UNLABELED))
-        self._store_transduction(self._distributions(scores, apart).astype(X.dtype), codes)
+        self._balance(ties)
+        distributions = ties.prepare(passes.distributions_of, self._answers, dtype)
+        found = answers(distributions, self.classes_, sizes, dtype)
+        if not partitioned:
+            found = found[0][0], found[1][0]
+        self.label_distributions_, self.transduction_ = found
         return self
+
+    def _open_partitions(self, source: Partitions) -> tuple[Partitions, list[int], Any]:
+        """Look at all partitions, learn classes and columns; rows are checked in each pass."""
+        validate_params_of(self)
+        found = survey(source, type(self).__name__, passes.dtype_of)
+        # One table would have one dtype for all rows.
+        dtype = np.result_type(*found.notes)
+        validate_data(self, found.head, dtype=dtype)
+        self.classes_ = found.classes
+        reader = passes.Reader()
+        for name in ("n_features_in_", "feature_names_in_"):
+            if name in self.__dict__:
+                setattr(reader, name, getattr(self, name))
+        rows = source.prepare(passes.check_block, reader, dtype, self.classes_)
+        return rows, found.sizes, dtype
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Class probabilities of new rows, from their nearest anchors.
@@ -194,20 +234,15 @@ class AnchorGraphClassifier(TransductionMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        parts = []
-        for rows in gen_batches(len(X), _BLOCK):
-            Z = self._weights(X[rows])
-            parts.append(self._distributions(np.asarray(Z @ self.anchor_values_), self._apart(Z)))
+        parts = [
+            self._answers.of(
+                anchor_weights(
+                    X[rows], self.anchors_, n_neighbors=int(self.n_neighbors), weight=self.weight
+                )
+            )
+            for rows in gen_batches(len(X), _BLOCK)
+        ]
         return np.vstack(parts).astype(X.dtype, copy=False)
-
-    def _weights(self, X: NDArray[Any]) -> sparse.csr_array:
-        return anchor_weights(
-            X, self.anchors_, n_neighbors=int(self.n_neighbors), weight=self.weight
-        )
-
-    def _apart(self, Z: sparse.csr_array) -> NDArray[np.bool_]:
-        """Tell which rows hang on anchors without a path to a label only."""
-        return np.asarray(Z @ self._reached.astype(float) == 0.0, dtype=np.bool_)
 
     def _solve(self, n_classes: int) -> NDArray[np.float64]:
         part = restrict_anchors(self.statistics_, self._reached)
@@ -228,31 +263,36 @@ class AnchorGraphClassifier(TransductionMixin, BaseEstimator):
         values[self._reached] = inner
         return values
 
-    def _balance(
-        self,
-        Z: sparse.csr_array,
-        scores: NDArray[Any],
-        codes: NDArray[np.intp],
-        counted: NDArray[np.bool_],
-    ) -> None:
+    def _balance(self, ties: Partitions) -> None:
         """Set the factors, or for Poisson learning the shifts, that meet the proportions."""
         k = len(self.classes_)
+        values, reached = self.anchor_values_, self._reached
+        codes = self.statistics_.codes
         self.prior_: NDArray[np.float64] | None = None
-        self._factors, self._shifts, self._spread = np.ones(k), np.zeros(k), 1.0
-        if self.prior is None or not counted.any():
+        self._answers = passes.AnchorAnswers(values, reached, np.ones(k))
+        n_counted = self.statistics_.n_unlabeled - self.n_unreached_
+        if self.prior is None or not n_counted:
             return
-        if isinstance(self.prior, str) and self.prior == "auto":
-            self.class_proportions_ = self._estimate(Z[counted], k)
+        estimated = isinstance(self.prior, str) and self.prior == "auto"
+        balanced, confusions = self._leave_labels_out(k) if estimated else (values, None)
+        sums = ties.reduce(passes.tally, passes.add_tallies, values, reached, balanced)
+        if confusions is not None:
+            counts = np.bincount(codes, minlength=k)
+            shares = sums.answers / n_counted
+            self.class_proportions_ = posterior_proportions(shares, confusions, counts)
             self.prior_ = self.class_proportions_.proportions
         else:
             self.prior_ = class_prior(self.prior, codes, self.classes_)
         if self.form == "poisson":
-            self._shifts, self._spread = balancing_shifts(scores[counted], self.prior_)
+            scores = np.concatenate(ties.map(passes.scores_of, values, reached))
+            shifts, spread = balancing_shifts(scores, self.prior_)
+            self._answers = replace(self._answers, shifts=shifts, spread=spread)
         else:
-            self._factors = class_mass_factors(np.maximum(scores[counted], 0.0), self.prior_)
+            factors = class_mass_factors(sums.mass[None, :], self.prior_)
+            self._answers = replace(self._answers, factors=factors)
 
-    def _estimate(self, Z: sparse.csr_array, n_classes: int) -> ClassProportions:
-        """Estimate the proportions from the harmonic function of the anchor graph."""
+    def _leave_labels_out(self, n_classes: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Balanced harmonic values of the anchors, and confusions of labels that are left out."""
         part = restrict_anchors(self.statistics_, self._reached)
         tested = labels_to_leave_out(part.codes, n_classes)
         column = len(tested) + part.codes
@@ -260,25 +300,19 @@ class AnchorGraphClassifier(TransductionMixin, BaseEstimator):
         boundary = np.eye(len(tested) + n_classes)[column]
         a = solve_anchors(part, boundary, form="harmonic", tol=1e-4)
         Y = np.eye(n_classes)[np.concatenate([part.codes[tested], np.arange(n_classes)])]
-        f = np.asarray(Z[:, self._reached] @ (a @ Y))
-        answer = (f * class_mass_factors(f, np.full(n_classes, 1.0 / n_classes))).argmax(axis=1)
+        inner = a @ Y
+        # The sum of Z a over the unlabeled rows is that of their weights times a.
+        mass = part.mass @ inner
+        balanced = np.zeros((len(self._reached), n_classes))
+        equal = np.full(n_classes, 1.0 / n_classes)
+        balanced[self._reached] = inner * class_mass_factors(mass[None, :], equal)
         confusions = np.zeros((n_classes, n_classes))
         if len(tested):
             # Degrees are one: the mean over the neighbors is z a.
             means = np.asarray(part.labeled[tested] @ a)
-            answers = left_out_scores(means, part.mass @ a, Y).argmax(axis=1)
-            np.add.at(confusions, (part.codes[tested], answers), 1.0)
-        counts = np.bincount(part.codes, minlength=n_classes)
-        shares = np.bincount(answer, minlength=n_classes) / len(answer)
-        return posterior_proportions(shares, confusions, counts)
-
-    def _distributions(self, scores: NDArray[Any], apart: NDArray[np.bool_]) -> NDArray[Any]:
-        if self.form == "poisson" and self.prior_ is not None:
-            p = np.asarray(softmax((scores - self._shifts) / self._spread, axis=1))
-        else:
-            p = normalize_rows(np.maximum(scores, 0.0) * self._factors)
-        p[apart] = scores[apart]
-        return p
+            answer = left_out_scores(means, part.mass @ a, Y).argmax(axis=1)
+            np.add.at(confusions, (part.codes[tested], answer), 1.0)
+        return balanced, confusions
 
 
 def place_anchors(
@@ -304,18 +338,51 @@ def place_anchors(
     >>> np.sort(place_anchors(X, 2, random_state=0).ravel())
     array([0.5, 8.5])
     """
-    n = len(X)
-    if n_anchors == "auto":
-        n_anchors = max(min(n // _ROWS_PER_ANCHOR, _MOST_ANCHORS), _FEWEST_ANCHORS)
-    if int(n_anchors) >= n:
-        return np.array(X)
     rng = check_random_state(random_state)
-    if n > _CLUSTERED_ROWS:
-        X = X[rng.choice(n, _CLUSTERED_ROWS, replace=False)]
-    means = KMeans(
-        min(int(n_anchors), len(X)), init="random", n_init=1, max_iter=_ROUNDS, random_state=rng
-    )
+    chosen = rows_to_cluster(len(X), n_anchors, rng)
+    return _centers(X if chosen is None else X[chosen], len(X), n_anchors, rng)
+
+
+def rows_to_cluster(
+    n_rows: int, n_anchors: int | str, rng: np.random.RandomState
+) -> NDArray[np.intp] | None:
+    """Draw the rows that place the anchors, in order; None for all."""
+    if n_rows <= _CLUSTERED_ROWS or _number(n_anchors, n_rows) >= n_rows:
+        return None
+    # Unlike a permutation, this takes no memory for the rows that are not drawn.
+    drawn = sample_without_replacement(n_rows, _CLUSTERED_ROWS, random_state=rng)
+    return np.sort(drawn).astype(np.intp)
+
+
+def _number(n_anchors: int | str, n_rows: int) -> int:
+    if n_anchors == "auto":
+        return max(min(n_rows // _ROWS_PER_ANCHOR, _MOST_ANCHORS), _FEWEST_ANCHORS)
+    return int(n_anchors)
+
+
+def _centers(
+    X: NDArray[Any], n_rows: int, n_anchors: int | str, rng: np.random.RandomState
+) -> NDArray[Any]:
+    """Centers of the rows that were drawn from ``n_rows``."""
+    k = _number(n_anchors, n_rows)
+    if k >= n_rows:
+        return np.array(X)
+    means = KMeans(min(k, len(X)), init="random", n_init=1, max_iter=_ROUNDS, random_state=rng)
     with warnings.catch_warnings():
         # Duplicate rows leave some centers equal, which does no harm.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return np.asarray(means.fit(X).cluster_centers_)
+
+
+def _by_partition(
+    chosen: NDArray[np.intp] | None, sizes: list[int]
+) -> list[NDArray[np.intp] | None]:
+    """Numbers of rows in each partition, from ascending numbers of rows in all."""
+    if chosen is None:
+        return [None] * len(sizes)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    cuts = np.searchsorted(chosen, starts)
+    return [
+        chosen[cuts[i] : cuts[i + 1]] - starts[i]  # numbers count from the start of the partition
+        for i in range(len(sizes))
+    ]

@@ -13,17 +13,23 @@ from leaven.partitions._collections import (
     is_partitioned,
     stack_rows,
 )
+from leaven.partitions._jobs import JobPartitions
 from leaven.partitions._labels import classes_in, codes_of, merge_classes
+from leaven.partitions._survey import Survey, answers, survey
 
 __all__ = [
     "Block",
     "DaskPartitions",
+    "JobPartitions",
     "LocalPartitions",
     "Partitions",
+    "Survey",
+    "answers",
     "as_partitions",
     "classes_in",
     "codes_of",
     "is_partitioned",
     "merge_classes",
     "stack_rows",
+    "survey",
 ]

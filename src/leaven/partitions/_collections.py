@@ -12,6 +12,8 @@ from scipy import sparse
 
 from leaven._dask import is_dask
 from leaven._optional import import_optional
+from leaven.partitions._jobs import JobPartitions
+from leaven.partitions._merge import call, merge_in_order
 
 # Partial results that one task merges: Dask's own default for reductions of dataframes.
 SPLIT_EVERY = 8
@@ -89,24 +91,9 @@ class LocalPartitions:
         return list(_Prepared(self, function, shared, each))
 
     def reduce(self, function: Callable[..., T], merge: Callable[[T, T], T], *shared: Any) -> T:
-        """Return the merged results; ``merge(a, b)`` may change ``a``.
-
-        Equal numbers of partitions are merged, like the carries of a binary counter: sums
-        of many partitions then round as a tree does, with few results in memory.
-        """
-        pending: list[tuple[int, T]] = []
-        for result in _Prepared(self, function, shared, None):
-            size = 1
-            while pending and pending[-1][0] == size:
-                result = merge(pending.pop()[1], result)
-                size *= 2
-            pending.append((size, result))
-        if not pending:
-            raise ValueError("There is no partition.")
-        total = pending.pop()[1]
-        while pending:
-            total = merge(pending.pop()[1], total)
-        return total
+        """Return the merged results; ``merge(a, b)`` may change ``a``."""
+        results: Iterator[T] = iter(_Prepared(self, function, shared, None))
+        return merge_in_order(results, merge)
 
 
 class _Prepared:
@@ -206,8 +193,8 @@ def _same(block: T) -> T:
     return block
 
 
-Partitions = LocalPartitions | DaskPartitions
-"""Either kind of partitions: both have ``prepare``, ``map`` and ``reduce``."""
+Partitions = LocalPartitions | JobPartitions | DaskPartitions
+"""Any kind of partitions: all have ``prepare``, ``map`` and ``reduce``."""
 
 
 class _Function:
@@ -215,16 +202,6 @@ class _Function:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
-
-
-def call(function: Callable[..., T], number: int, block: Any, *more: Any) -> T:
-    """``function(block, *more)``, whose errors name the partition."""
-    try:
-        return function(block, *more)
-    except ValueError as error:
-        raise ValueError(f"Partition {number}: {error}") from error
-    except TypeError as error:
-        raise TypeError(f"Partition {number}: {error}") from error
 
 
 def _call_held(held: _Function, number: int, block: Any, *more: Any) -> Any:
@@ -260,7 +237,7 @@ def is_partitioned(X: Any) -> bool:
     >>> is_partitioned([np.eye(2), np.eye(2)]), is_partitioned([[1.0, 0.0], [0.0, 1.0]])
     (True, False)
     """
-    if is_dask(X) or isinstance(X, (LocalPartitions, DaskPartitions)):
+    if is_dask(X) or isinstance(X, Partitions):
         return True
     if isinstance(X, (list, tuple)):
         first = X[0] if len(X) else None
@@ -296,7 +273,7 @@ def as_partitions(X: Any, y: Any = None, sample_weight: Any = None) -> Partition
     >>> as_partitions(tables, labels).map(lambda block: len(block.X))
     [2, 1]
     """
-    if isinstance(X, (LocalPartitions, DaskPartitions)):
+    if isinstance(X, Partitions):
         if y is not None or sample_weight is not None:
             raise ValueError("Partitions hold their labels: give y=None and sample_weight=None.")
         return X
