@@ -119,16 +119,17 @@ def measure(table: pd.DataFrame, classes: tuple[str, ...], with_learner: bool) -
             started = time.perf_counter() - start
             keys = Keys(page, truth)
             keys.run(10, 0.0)
-            while with_learner and page.session.answers is None:
+            while with_learner and page.session.knowledge.answers is None:
                 time.sleep(0.2)
             ready = time.perf_counter() - start
             keys.connect()
-            before = page.session.answers
+            before = page.session.knowledge.answers
             versions = {before.version if before else 0}
             times = []
             for _ in range(KEYS // 10):
                 times.extend(keys.run(10, 0.1))
-                versions.add(page.session.answers.version if page.session.answers else 0)
+                newest = page.session.knowledge.answers
+                versions.add(newest.version if newest else 0)
             child = memory(made[0]._process.pid) if made else float("nan")
             print(
                 f"{len(table):<8} {'yes' if made else 'no':<8} {started:7.2f} {ready:8.1f} "

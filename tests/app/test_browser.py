@@ -217,9 +217,9 @@ def test_search_and_label_all_with_one_key(visit, serve, fruit):
     page.keyboard.press("1")
     wait_until_saved(page)
     assert [row for row in range(40) if session.row(row)["label"] == "apple"] == wanted[1:]
-    assert session.counts()["bulk"] == len(wanted) - 1
+    assert session.board.counts()["bulk"] == len(wanted) - 1
     page.keyboard.press("u")
-    wait_for(lambda: session.counts()["bulk"] == 0)
+    wait_for(lambda: session.board.counts()["bulk"] == 0)
 
 
 def test_a_cluster_with_one_key(visit, serve, fruit):
@@ -231,7 +231,7 @@ def test_a_cluster_with_one_key(visit, serve, fruit):
     assert page.locator("#panel ul.lines").nth(1).locator("li").count() == 3
     open_rows = page.evaluate("panel.group.open")
     page.keyboard.press("2")
-    wait_for(lambda: served.session.counts()["bulk"] == len(open_rows))
+    wait_for(lambda: served.session.board.counts()["bulk"] == len(open_rows))
     assert page.said == []
 
 
@@ -279,16 +279,16 @@ def test_keys_typed_into_a_box_label_nothing(visit, serve, many):
     page.keyboard.press("m")
     page.keyboard.type("1 note")
     page.keyboard.press("Enter")
-    wait_for(lambda: len(served.session.state.steps()) == 2)
-    assert served.session.class_names() == [*CLASSES, "12 xu"]
-    assert served.session.counts()["hand"] == 0
+    wait_for(lambda: len(served.session.board.state.steps()) == 2)
+    assert served.session.board.class_names() == [*CLASSES, "12 xu"]
+    assert served.session.board.counts()["hand"] == 0
     page.wait_for_selector("#row .note")
     # A key held down is one answer.
     page.keyboard.down("1")
     page.keyboard.down("1")
     page.keyboard.down("1")
     page.keyboard.up("1")
-    wait_for(lambda: served.session.counts()["hand"] == 1)
+    wait_for(lambda: served.session.board.counts()["hand"] == 1)
 
 
 def test_a_table_full_of_scripts_is_harmless(visit, serve):
@@ -347,7 +347,7 @@ def test_a_disk_that_is_full_stops_the_questions(visit, serve, many):
     assert page.evaluate("app.current.row") == before
     database.execute("PRAGMA max_page_count=100000")
     wait_until_saved(page)
-    hand = served.session.counts()["hand"]
+    hand = served.session.board.counts()["hand"]
     assert hand == page.evaluate("app.past.length")
 
 

@@ -109,7 +109,7 @@ def test_a_full_disk_is_507(ask, open_session, fruit):
     assert status == 507
     assert "full" in found["error"]
     saved = session.store.since(0)
-    assert session.state.last == len(saved)
+    assert session.board.state.last == len(saved)
     session.store._db.execute("PRAGMA max_page_count=100000")
     assert ask(session, "POST", "/api/actions", actions(label(9, 1)))[0] == 200
 
@@ -259,4 +259,4 @@ def test_ten_thousand_random_requests(ask, open_session, fruit):
     events = session.store.since(0)
     assert len({event.key for event in events}) == len(events) > 50
     again = open_session(fruit, classes=CLASSES)
-    assert again.codes.tolist() == session.codes.tolist()
+    assert again.board.codes.tolist() == session.board.codes.tolist()

@@ -186,7 +186,8 @@ def test_an_estimator_of_the_users_own_learns(fruit, tmp_path):
     with open_page(table, "kind", tmp_path / "l.db", options) as page:
         for row in range(6):
             page.session.record(label(row, row, CLASSES[1 - row % 2]))
-        answers = wait_for(lambda: (now := page.session.answers) and now.version == 6 and now, 240)
+        known = page.session.knowledge
+        answers = wait_for(lambda: (now := known.answers) and now.version == 6 and now, 240)
         assert answers.method == "GaussianNB"
         assert page.result()["kind_predicted"].tolist() == [
             CLASSES[1 - row % 2] for row in range(40)
@@ -209,10 +210,10 @@ def test_labels_are_saved_when_the_learner_fails(fruit, tmp_path):
     with open_page(fruit, "kind", tmp_path / "l.db", options) as page:
         for row in range(4):
             page.session.record(label(row, row, CLASSES[row % 2]))
-        reason = wait_for(lambda: page.session.trouble, 240)
+        reason = wait_for(lambda: page.session.knowledge.trouble, 240)
         assert "The learner stopped" in reason
         page.session.record(label(9, 9))
-        assert page.session.counts()["hand"] == 5
+        assert page.session.board.counts()["hand"] == 5
 
 
 def test_a_port_in_use_and_an_address_of_another_computer():

@@ -5,11 +5,12 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from leaven.app._actions import ConflictError
 from leaven.app._answers import Answers, Request
 from leaven.app._events import EventStore
 from leaven.app._export import labeled_table
 from leaven.app._learner import Subject, Work
-from leaven.app._session import ConflictError, Session
+from leaven.app._session import Session
 from leaven.app._sheet import Sheet
 from leaven.cli import main
 from leaven.selection import candidate_names
@@ -41,7 +42,7 @@ def test_a_key_sent_twice_is_one_event(open_session, fruit):
     press(session, "label", 4, "cherry")
     session.record(undo)
     session.record(undo)
-    assert session.counts()["hand"] == 1
+    assert session.board.counts()["hand"] == 1
 
 
 def test_undo_goes_all_the_way_back_across_restarts(open_session, fruit):
@@ -58,7 +59,7 @@ def test_undo_goes_all_the_way_back_across_restarts(open_session, fruit):
         press(again, "undo")
     with pytest.raises(ValueError, match="nothing to undo"):
         press(again, "undo")
-    assert again.counts()["hand"] == 0
+    assert again.board.counts()["hand"] == 0
 
 
 def test_skipped_rows_come_back_at_the_end_only(open_session, fruit):
@@ -94,15 +95,15 @@ def test_one_question_in_ten_is_random(open_session, fruit):
 
 def test_the_random_sample_is_the_start_of_one_random_order(open_session, fruit):
     session = open_session(fruit, classes=CLASSES)
-    drawn = session.drawn.tolist()
+    drawn = session.asking.drawn.tolist()
     for row in [drawn[0], drawn[1], drawn[3], drawn[7]]:
         press(session, "label", row, truth(row))
-    assert session.random_sample().tolist() == drawn[:2]
+    assert session.asking.random_sample().tolist() == drawn[:2]
     press(session, "unsure", drawn[2])
-    assert session.random_sample().tolist() == [drawn[0], drawn[1], drawn[3]]
+    assert session.asking.random_sample().tolist() == [drawn[0], drawn[1], drawn[3]]
     # The same rows in a table that was sorted.
     other = open_session(fruit.iloc[::-1].reset_index(drop=True), classes=CLASSES)
-    assert [len(fruit) - 1 - row for row in other.drawn] == drawn
+    assert [len(fruit) - 1 - row for row in other.asking.drawn] == drawn
 
 
 def test_bulk_keeps_labels_by_hand_and_is_one_step(open_session, fruit):
@@ -118,9 +119,9 @@ def test_bulk_keeps_labels_by_hand_and_is_one_step(open_session, fruit):
         "cherry",
         "apple",
     ]
-    assert session.counts() == {"n_rows": 40, "given": 2, "hand": 1, "bulk": 7, "aside": 0}
+    assert session.board.counts() == {"n_rows": 40, "given": 2, "hand": 1, "bulk": 7, "aside": 0}
     press(session, "undo")
-    assert session.counts()["bulk"] == 0
+    assert session.board.counts()["bulk"] == 0
     assert session.row(2)["label"] == "cherry"
 
 
@@ -166,10 +167,10 @@ def test_two_people_see_each_other_and_their_disagreements(open_session, fruit):
         (2 / 3 - 4 / 9) / (5 / 9), abs=1e-3
     )
     # The other's rows are not asked again, but for those drawn at random.
-    press(bob, "label", int(ann.drawn[5]), "apple")
+    press(bob, "label", int(ann.asking.drawn[5]), "apple")
     ann.sync()
     asked = {question["row"]: question["why"] for question in ann.questions("useful", 40)}
-    assert asked.get(int(ann.drawn[5]), "random") == "random"
+    assert asked.get(int(ann.asking.drawn[5]), "random") == "random"
 
 
 def test_a_sorted_and_grown_table_keeps_its_labels(open_session, fruit):
@@ -182,7 +183,7 @@ def test_a_sorted_and_grown_table_keeps_its_labels(open_session, fruit):
     for row in (4, 9, 20):
         there = int(np.flatnonzero(grown["text"] == fruit["text"][row])[0])
         assert again.row(there)["label"] == truth(row)
-    assert again.counts()["hand"] == 3
+    assert again.board.counts()["hand"] == 3
     assert again.changed_rows() == {"n_new": 1, "moved": True, "changed": [], "n_gone": 0}
 
 
@@ -214,7 +215,7 @@ def test_new_classes_and_their_types(open_session, fruit):
     session = open_session(fruit, classes=CLASSES)
     press(session, "class", label="plum")
     press(session, "label", 0, "plum")
-    assert session.class_names() == [*CLASSES, "plum"]
+    assert session.board.class_names() == [*CLASSES, "plum"]
     with pytest.raises(ValueError, match="already"):
         press(session, "class", label="plum")
     numbers = fruit.assign(kind=pd.array([1, 2] + [None] * 38, dtype="Int64"))
@@ -248,12 +249,12 @@ def test_the_learner_suggests_and_gives_its_reasons(open_session, fruit):
     assert words & {"orchard", "crisp", "pips", "cider", "green"}
     assert not words & {"stone", "sour", "blossom", "kirsch"}
     assert any(session.suggestion(row)["columns"] for row in range(8, 40))
-    assert session.progress()["model"] == session.state.last
+    assert session.progress()["model"] == session.board.state.last
 
 
 def test_accuracy_comes_from_random_rows_only(open_session, fruit):
     session = open_session(fruit, classes=CLASSES, learner=True)
-    drawn = session.drawn.tolist()
+    drawn = session.asking.drawn.tolist()
     for row in drawn[5:25]:  # not the start of the random order: says nothing
         press(session, "label", row, truth(row))
     assert session.progress()["accuracy"] is None

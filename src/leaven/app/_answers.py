@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 from sklearn.linear_model import LogisticRegression
 
 from leaven._labels import UNLABELED
 from leaven.active import Progress, StablePredictions, margin
+from leaven.app._calibration import fit_temperature, fold_numbers, sharpen
 from leaven.app._engine import Engine, Named
 from leaven.app._evidence import Evidence, weigh_evidence
 from leaven.app._models import AUTO, Blend, Harmonic, Linear, Model, Own, fit_clone
+from leaven.app._orders import take_turns
 from leaven.app._prepared import Prepared
 
 _SHOWN = 3  # classes whose probability is sent to the page
@@ -301,107 +302,3 @@ class Mind:
             suspicious=[(int(known[i]), int(answers[i]), float(doubt[i])) for i in doubted],
             method=best,
         )
-
-
-def take_turns(
-    rows: NDArray[np.intp], scores: NDArray[Any], cluster: NDArray[np.intp], most: int
-) -> NDArray[np.intp]:
-    """Take the best rows so that neighbors in the result are of different clusters.
-
-    Of the best ``2 * most`` rows the best of each cluster come first, by score, then the second
-    of each cluster, and so on.
-
-    Parameters
-    ----------
-    rows : int array
-    scores : array of the same length
-    cluster : int array of shape (n_rows,)
-    most : int
-
-    Returns
-    -------
-    chosen : int array of at most ``most`` rows
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leaven.app._answers import take_turns
-    >>> take_turns(np.arange(4), np.array([9, 8, 7, 6]), np.array([0, 0, 0, 1]), 4)
-    array([0, 3, 1, 2])
-    """
-    best = np.argsort(-np.asarray(scores), kind="stable")[: 2 * most]
-    own = cluster[rows[best]]
-    by_cluster = np.argsort(own, kind="stable")
-    first = np.searchsorted(own[by_cluster], own[by_cluster])
-    turn = np.empty(len(best), dtype=np.intp)
-    turn[by_cluster] = np.arange(len(best)) - first
-    return np.asarray(rows[best[np.lexsort((np.arange(len(best)), turn))]][:most], dtype=np.intp)
-
-
-def fold_numbers(codes: NDArray[np.intp], n_folds: int, seed: int) -> NDArray[np.intp]:
-    """Deal the labels into folds, each class by itself.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leaven.app._answers import fold_numbers
-    >>> sorted(fold_numbers(np.array([0, 0, 0, 1, 1, 1]), 3, 0)[:3].tolist())
-    [0, 1, 2]
-    """
-    order = np.random.RandomState(seed).permutation(len(codes))
-    order = order[np.argsort(codes[order], kind="stable")]
-    folds = np.empty(len(codes), dtype=np.intp)
-    folds[order] = np.arange(len(codes)) % n_folds
-    return folds
-
-
-def sharpen(shares: NDArray[Any], temperature: float) -> NDArray[Any]:
-    """Scale probabilities by a temperature, ``p^(1/T) / Σ p^(1/T)`` (Guo et al., 2017).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leaven.app._answers import sharpen
-    >>> sharpen(np.array([[0.8, 0.2]]), 0.5).round(3)
-    array([[0.941, 0.059]])
-    """
-    scaled = np.asarray(shares, dtype=np.float64) ** (1.0 / temperature)
-    total = scaled.sum(axis=1, keepdims=True)
-    return np.asarray(scaled / np.where(total > 0, total, 1.0))
-
-
-def fit_temperature(shares: NDArray[Any], truth: NDArray[np.intp]) -> float:
-    """The temperature at which held-out labels are most probable.
-
-    One label more, half of it of each class where there are two, keeps it finite when all answers
-    are right.
-
-    Parameters
-    ----------
-    shares : array of shape (n_labels, n_classes)
-    truth : int array of shape (n_labels,)
-
-    Returns
-    -------
-    temperature : float
-        From 1/4 to 4.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leaven.app._answers import fit_temperature
-    >>> shares = np.array([[0.9, 0.1]] * 10)
-    >>> truth = np.array([0] * 7 + [1] * 3)  # 90% were said; (7 + 1/2) / (10 + 1) are right
-    >>> round(float(sharpen(shares[:1], fit_temperature(shares, truth))[0, 0]), 2)
-    0.68
-    """
-    safe = np.clip(shares, 1e-6, 1.0)
-    rows = np.arange(len(truth))
-
-    def loss(log_t: float) -> float:
-        sharp = np.clip(sharpen(safe, float(np.exp(log_t))), 1e-12, 1.0)
-        # The extra label: every class of the mean row once, with weight 1 in all.
-        return float(-np.log(sharp[rows, truth]).sum() - np.log(sharp).mean())
-
-    found = minimize_scalar(loss, bounds=(-np.log(4), np.log(4)), method="bounded")
-    return float(np.exp(found.x))

@@ -12,8 +12,10 @@ import numpy as np
 import pandas as pd
 
 from leaven._labels import UNLABELED
+from leaven.app._board import BY_HAND, FREE, GIVEN, SOURCES, Board
 from leaven.app._events import LABEL, UNSURE, EventStore
-from leaven.app._session import BY_HAND, FREE, GIVEN, SOURCES, SURE, Session
+from leaven.app._knowledge import SURE
+from leaven.app._session import Session
 from leaven.app._sheet import Sheet
 from leaven.tables import TableError
 
@@ -38,19 +40,19 @@ def labeled_table(session: Session) -> pd.DataFrame:
     labeled : DataFrame
     """
     with session.lock:
-        sheet, state = session.sheet, session.state
+        sheet, board, state = session.sheet, session.board, session.board.state
         n_rows = len(sheet)
-        values = [None if code == UNLABELED else session.classes[code] for code in session.codes]
-        predicted, confidence = list(values), np.where(session.codes == UNLABELED, np.nan, 1.0)
-        answers = session.answers
-        free = np.flatnonzero(session.source == FREE)
+        values = board.values()
+        predicted, confidence = list(values), np.where(board.codes == UNLABELED, np.nan, 1.0)
+        answers = session.knowledge.answers
+        free = np.flatnonzero(board.source == FREE)
         if answers is not None:
             for row in free.tolist():
-                predicted[row] = session.classes[answers.top[row, 0]]
+                predicted[row] = board.classes[answers.top[row, 0]]
             confidence[free] = answers.share[free, 0]
-        source = [SOURCES[each] or ("inferred" if answers else "") for each in session.source]
+        source = [SOURCES[each] or ("inferred" if answers else "") for each in board.source]
         with np.errstate(invalid="ignore"):
-            review = (session.source == FREE) & ~(confidence >= SURE)
+            review = (board.source == FREE) & ~(confidence >= SURE)
         by: list[str] = [""] * n_rows
         at: list[str] = [""] * n_rows
         notes: list[str] = [""] * n_rows
@@ -63,7 +65,7 @@ def labeled_table(session: Session) -> pd.DataFrame:
             if mark is not None and mark.kind == LABEL:
                 users = {each for each, own in state.marks(name).items() if own.kind == LABEL}
                 by[row] = (
-                    " ".join(sorted(users)) if session.source[row] == BY_HAND else mark.event.user
+                    " ".join(sorted(users)) if board.source[row] == BY_HAND else mark.event.user
                 )
                 at[row] = _stamp(mark.event.time)
             elif mark is not None and mark.kind == UNSURE:
@@ -73,8 +75,8 @@ def labeled_table(session: Session) -> pd.DataFrame:
     labeled = sheet.table.copy(deep=False)
     target = sheet.target
     kept = labeled[target] if target in labeled.columns else None
-    labeled[target] = _like(kept, values, session)
-    labeled[f"{target}_predicted"] = _like(kept, predicted, session)
+    labeled[target] = _like(kept, values, board)
+    labeled[f"{target}_predicted"] = _like(kept, predicted, board)
     labeled[f"{target}_confidence"] = np.round(confidence, _DIGITS)
     labeled[f"{target}_source"] = source
     labeled[f"{target}_review"] = review
@@ -127,21 +129,20 @@ def take_over_labels(table: pd.DataFrame, target: Hashable, labels: str | Path) 
     store = EventStore(labels)
     try:
         sheet = Sheet(table, target, content=store.fact("columns"))
-        session = Session(sheet, store, user="")
-        values = [None if code == UNLABELED else session.classes[code] for code in session.codes]
+        board = Session(sheet, store, user="").board
         kept = table[target] if target in table.columns else None
-        return table.assign(**{str(target): _like(kept, values, session)})
+        return table.assign(**{str(target): _like(kept, board.values(), board)})
     finally:
         store.close()
 
 
-def _like(column: pd.Series | None, values: list[Any], session: Session) -> pd.Series:
+def _like(column: pd.Series | None, values: list[Any], board: Board) -> pd.Series:
     """Make a column of the labels; given cells stay the very cells that came."""
-    index = session.sheet.table.index
+    index = board.sheet.table.index
     made = pd.Series(values, index=index, dtype=object)
     if column is None:
         return made
-    given = session.source == GIVEN
+    given = board.source == GIVEN
     made[given] = column[given]
     textual = pd.api.types.infer_dtype(column, skipna=True) in ("string", "empty")
     if textual and not column.isna().any():

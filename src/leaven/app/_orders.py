@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +64,41 @@ def cluster_by_cluster(
     return np.asarray(np.lexsort((distance, cluster, -size)), dtype=np.intp)
 
 
+def take_turns(
+    rows: NDArray[np.intp], scores: NDArray[Any], cluster: NDArray[np.intp], most: int
+) -> NDArray[np.intp]:
+    """Take the best rows so that neighbors in the result are of different clusters.
+
+    Of the best ``2 * most`` rows the best of each cluster come first, by score, then the second
+    of each cluster, and so on.
+
+    Parameters
+    ----------
+    rows : int array
+    scores : array of the same length
+    cluster : int array of shape (n_rows,)
+    most : int
+
+    Returns
+    -------
+    chosen : int array of at most ``most`` rows
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.app._orders import take_turns
+    >>> take_turns(np.arange(4), np.array([9, 8, 7, 6]), np.array([0, 0, 0, 1]), 4)
+    array([0, 3, 1, 2])
+    """
+    best = np.argsort(-np.asarray(scores), kind="stable")[: 2 * most]
+    own = cluster[rows[best]]
+    by_cluster = np.argsort(own, kind="stable")
+    first = np.searchsorted(own[by_cluster], own[by_cluster])
+    turn = np.empty(len(best), dtype=np.intp)
+    turn[by_cluster] = np.arange(len(best)) - first
+    return np.asarray(rows[best[np.lexsort((np.arange(len(best)), turn))]][:most], dtype=np.intp)
+
+
 def interleave(
     main: Iterable[int],
     drawn: Iterable[int],
@@ -71,7 +107,6 @@ def interleave(
     name: str,
     start: int,
     n_rows: int,
-    wanted: Callable[[int], bool],
 ) -> list[tuple[int, str]]:
     """Mix random questions and spot checks into an order.
 
@@ -85,9 +120,6 @@ def interleave(
         How many questions were asked before: fixes whose turn it is.
     n_rows : int
         How many to return.
-    wanted : callable
-        Whether a row may be asked in the chosen order; ``drawn`` and ``checks`` are taken as
-        they are.
 
     Returns
     -------
@@ -97,11 +129,11 @@ def interleave(
     Examples
     --------
     >>> from leaven.app._orders import interleave
-    >>> interleave([1, 2], [3], [], name="useful", start=8, n_rows=3, wanted=lambda row: True)
+    >>> interleave([1, 2], [3], [], name="useful", start=8, n_rows=3)
     [(1, 'useful'), (3, 'random'), (2, 'useful')]
     """
     sources: dict[str, Iterator[int]] = {
-        name: (row for row in main if wanted(row)),
+        name: iter(main),
         CHECK: iter(checks),
     }
     if name != RANDOM:

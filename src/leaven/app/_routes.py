@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from leaven.app._actions import ConflictError
 from leaven.app._events import CannotSaveError
 from leaven.app._export import as_csv, labeled_table
 from leaven.app._images import image_file
 from leaven.app._orders import ORDERS
-from leaven.app._session import ConflictError, Session
+from leaven.app._session import Session
 from leaven.tables import TableError
 
 MOST_BYTES = 4_000_000

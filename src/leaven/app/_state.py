@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -100,6 +101,20 @@ class State:
             return [self.events[number] for number in self._steps.get(user, [])]
         numbers = sorted(number for steps in self._steps.values() for number in steps)
         return [self.events[number] for number in numbers]
+
+    def last_steps(self, user: str, most: int, before: int | None = None) -> list[Event]:
+        """The newest events of a user that were not undone, the newest first.
+
+        Parameters
+        ----------
+        user : str
+        most : int
+        before : int, optional
+            Only events with a smaller number.
+        """
+        numbers = self._steps.get(user, [])
+        end = len(numbers) if before is None else bisect_left(numbers, before)
+        return [self.events[number] for number in reversed(numbers[max(0, end - most) : end])]
 
     def marks(self, row: str) -> dict[str, Mark]:
         """What each user put at a row."""

@@ -7,8 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 _PAUSE = 60.0  # seconds without a label after which someone is away, not slow
-_RECENT = 50  # labels from which the speed is taken
 _FEWEST_POINTS = 4  # of a learning curve, before it is extended
+
+RECENT = 50
+"""Labels from which the speed is taken."""
+
+FEWEST_TESTED = 10
+"""Random rows before a point goes into the learning curve: of five each one moves it by 20%."""
 
 
 def labels_per_minute(times: Sequence[float]) -> float | None:
@@ -25,7 +30,7 @@ def labels_per_minute(times: Sequence[float]) -> float | None:
     >>> labels_per_minute([0.0, 3.0, 6.0, 600.0, 605.0])
     16.4
     """
-    gaps = np.diff(np.asarray(times[-_RECENT:], dtype=float))
+    gaps = np.diff(np.asarray(times[-RECENT:], dtype=float))
     gaps = gaps[gaps < _PAUSE]
     if len(gaps) < 2:
         return None
