@@ -103,6 +103,8 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
         calibrated; those of a single candidate are its own.
     held_out_scores_ : ndarray of shape (n_tested,)
         Held-out probability of the true class of each tested label, for ``predict_set``.
+    likely_scores_ : ndarray of shape (n_levels,)
+        Quantiles of the same for the unlabeled rows, if the probabilities hold.
     transduction_ : ndarray of shape (n_samples,)
     n_features_in_ : int
 
@@ -295,6 +297,7 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
         self.unlabeled_helped_ = selection.decision.unlabeled_helped
         assessment = assess(selection, problem)
         self.held_out_scores_ = assessment.scores
+        self.likely_scores_ = assessment.likely
         self.report_ = SafeReport.from_selection(
             selection,
             problem,
@@ -327,8 +330,8 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
 
         Cross-conformal prediction with the probabilities of the held-out labels: where these
         are drawn like the rows of ``X``, the set holds the true class for a share of about
-        ``1 - alpha`` of them or more. With fewer than ``1 / alpha - 1`` held-out labels it is
-        the smallest set whose calibrated probabilities sum to ``1 - alpha``, without guarantee.
+        ``1 - alpha`` of them. With few held-out labels the threshold leans on the calibrated
+        probabilities instead (:func:`~leaven.selection.set_threshold`), without guarantee.
 
         Parameters
         ----------
@@ -343,7 +346,9 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
         """
         if not 0.0 < alpha < 1.0:
             raise ValueError(f"alpha must be between 0 and 1, got {alpha!r}.")
-        return prediction_sets(self.predict_proba(X), self.held_out_scores_, alpha)
+        return prediction_sets(
+            self.predict_proba(X), self.held_out_scores_, alpha, self.likely_scores_
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from leaven._labels import UNLABELED
 from leaven.selection._assess import (
     MissingClass,
     expected_accuracy,
+    likely_scores,
     mislabeled_probability,
     missing_classes,
 )
@@ -63,6 +64,8 @@ class Assessment:
         Given labels that are probably wrong, the worst first.
     never_predicted : tuple of MissingClass
         Classes with labels that no unlabeled row got.
+    likely : ndarray of shape (n_levels,)
+        Distribution of the probabilities of the unlabeled rows, for :func:`prediction_sets`.
     """
 
     accuracy: Estimate
@@ -71,6 +74,7 @@ class Assessment:
     scores: NDArray[np.float64]
     suspects: tuple[Suspect, ...]
     never_predicted: tuple[MissingClass, ...]
+    likely: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
 
 def assess(
@@ -128,6 +132,7 @@ def assess(
         scores,
         suspects,
         missing_classes(found),
+        likely_scores(found),
     )
 
 

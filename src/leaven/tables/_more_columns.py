@@ -84,8 +84,10 @@ def more_columns(
         marked[list(suspects)] = True
         found[f"{target}_suspect"] = marked
     if options.sets:
-        scores = np.empty(0) if assessment is None else assessment.scores
-        sets = prediction_sets(probabilities, scores, SET_ALPHA)
+        scores, likely = np.empty(0), None
+        if assessment is not None:
+            scores, likely = assessment.scores, assessment.likely
+        sets = prediction_sets(probabilities, scores, SET_ALPHA, likely)
         sets[given] = probabilities[given] == 1.0
         order = np.argsort(-probabilities, axis=1, kind="stable")
         found[f"{target}_set"] = [
