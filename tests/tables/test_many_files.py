@@ -81,31 +81,65 @@ def test_a_sample_is_learned_from_and_jobs_do_not_change_it(folder):
     pd.testing.assert_frame_equal(read_all(folder / "one"), read_all(folder / "two"))
 
 
-def test_naive_bayes_em_learns_from_all_rows(folder):
-    everything = label_files(
-        folder / "rows", "topic", folder / "all", method="naive-bayes-em", random_state=0
-    )
-    sampled = label_files(
-        folder / "rows", "topic", folder / "some", method="naive-bayes-em", sample=5, random_state=0
-    )
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("method", ["naive-bayes-em", "anchor-graph"])
+def test_some_methods_learn_from_all_rows(folder, method, n_jobs):
+    settings = {"method": method, "random_state": 0, "n_jobs": n_jobs}
+    everything = label_files(folder / "rows", "topic", folder / "all", **settings)
+    sampled = label_files(folder / "rows", "topic", folder / "some", **settings, sample=5)
     assert sampled.n_learned < 60 < everything.n_learned
-    mixture = mixture_of(sampled.model)
-    assert not np.allclose(mixture.means_, mixture_of(sampled.result.model()).means_)
-    assert not hasattr(mixture, "transduction_")
+    assert (everything.model.about["n_rows"], sampled.model.about["n_rows"]) == (300, 300)
+    found, chosen = method_of(sampled.model), method_of(sampled.result.model())
+    assert not hasattr(found, "transduction_")
+    n_labeled = sampled.n_labeled
+    if method == "naive-bayes-em":
+        # All unlabeled rows together weigh what those of the sample did.
+        ratio = found.unlabeled_weight / chosen.unlabeled_weight
+        assert ratio == pytest.approx(5 / (300 - n_labeled))
     # The same as all rows at once in one table, prepared as the model prepares them.
-    table, _ = rows()
+    table, truth = rows()
     codes = table["topic"].map({"a": 0, "b": 1, "c": 2}).fillna(-1).to_numpy(dtype=int)
     features = sampled.model.preparer.transform(table.drop(columns="topic"))
-    fitted = sampled.model.estimator.estimators[0][1]
+    fitted = dict(sampled.model.estimator.estimators)[method]
     if hasattr(fitted, "steps"):
         features = fitted[:-1].transform(features)
-    expected = clone(mixture).fit(features, codes)
-    np.testing.assert_allclose(mixture.means_, expected.means_, rtol=1e-5, atol=1e-6)
+    expected = clone(found).fit(features, codes)
+    P = expected.predict_proba(features)
+    np.testing.assert_allclose(found.predict_proba(features), P, rtol=1e-4, atol=1e-5)
+    assert not np.allclose(chosen.predict_proba(features), P, atol=1e-3)
+    # And these are the probabilities of the files.
+    out = read_all(folder / "some")
+    free = codes < 0
+    np.testing.assert_allclose(out["topic_confidence"][free], P[free].max(axis=1), atol=1e-4)
+    assert (out["topic_predicted"] == truth).mean() > 0.7
 
 
-def mixture_of(model):
-    fitted = model.estimator.estimators[0][1]
+def method_of(model):
+    ((_, fitted),) = model.estimator.estimators
     return fitted[-1] if hasattr(fitted, "steps") else fitted
+
+
+def test_files_without_rows_and_more_columns(folder):
+    label_files(
+        folder / "rows",
+        "topic",
+        folder / "out",
+        method="naive-bayes",
+        probabilities=True,
+        min_confidence=0.95,
+    )
+    parts = [pd.read_parquet(p) for p in sorted((folder / "out").iterdir())]
+    assert [len(part) for part in parts] == [10, 80, 0, 210]
+    assert len({tuple(part.columns) for part in parts}) == 1
+    found = read_all(folder / "out")
+    names = [f"topic_p_{name}" for name in "abc"]
+    np.testing.assert_allclose(found[names].sum(axis=1), 1.0, atol=1e-5)
+    low = found["topic_confidence"] < 0.95
+    assert 0 < low.sum() < len(found)
+    assert (found["topic_predicted"].isna() == low).all()
+    for name, value in [("sets", True), ("target_error", 0.1), ("ask", 3)]:
+        with pytest.raises(TableError, match=f"label_files makes no use of {name}"):
+            label_files(folder / "rows", "topic", folder / "no", **{name: value})
 
 
 def test_resume_keeps_what_is_there(folder, monkeypatch):
@@ -143,6 +177,14 @@ def test_bad_input(folder):
         (part.assign(z=1), r"part9.parquet has a column 'z'"),
         (part.assign(x="high"), r"'x' holds text in .*part9.parquet, but numbers in .*part0"),
         (part.drop(columns="topic"), r"part9.parquet has no column 'topic'"),
+        (
+            part.assign(topic=np.arange(len(part), dtype=float)),
+            r"'topic' holds numbers in .*part9.parquet, but text in .*part",
+        ),
+        (
+            part.assign(word=pd.Timestamp("2026-01-02")),
+            r"'word' holds dates in .*part9.parquet, but text in .*part",
+        ),
     ]:
         change.to_parquet(source / "part9.parquet", index=False)
         with pytest.raises(TableError, match=message):
@@ -183,6 +225,8 @@ def test_the_command(folder):
         (command, "is not empty"),
         (command[:-2], "name it with --out"),
         ([*command, "--ask", "3"], "--ask is for one file"),
+        ([*command, "--sets"], "--sets is for one file"),
+        ([*command, "--target-error", "0.1"], "--target-error is for one file"),
         ([*command[:-1], str(folder / "new"), "--scheduler", "tcp://127.0.0.1:1"], "reached"),
         (["label", "x.csv", "--target", "t", "--resume"], "are for many files"),
     ]:

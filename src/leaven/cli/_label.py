@@ -185,7 +185,15 @@ def label(
         )
 
         if is_many(file):
-            refuse_with_many(report=report, ask=ask, explain=explain, force=force)
+            refuse_with_many(
+                report=report,
+                ask=ask,
+                explain=explain,
+                force=force,
+                sets=sets,
+                target_error=target_error is not None,
+                labels=labels,
+            )
             many = LabelingOptions(
                 text=text,
                 method=method,
@@ -194,6 +202,8 @@ def label(
                 prior=parse_prior(prior),
                 missing=missing,
                 strict=strict,
+                probabilities=probabilities,
+                min_confidence=min_confidence,
                 random_state=seed,
                 n_jobs=jobs,
                 progress=not quiet and is_terminal(),
@@ -292,7 +302,7 @@ def is_many(file: str) -> bool:
 
 def refuse_with_many(**given: Any) -> None:
     """Raise if an option is given that makes no sense for many files."""
-    names = [f"--{name}" for name, value in given.items() if value]
+    names = [f"--{name.replace('_', '-')}" for name, value in given.items() if value]
     if names:
         raise BadInput(f"{names[0]} is for one file, but FILE names many. Leave it out.")
 

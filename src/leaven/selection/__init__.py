@@ -43,6 +43,7 @@ from leaven.selection._pool import (
     tempered_log,
 )
 from leaven.selection._problem import GraphPool, Problem, kind_of_values, standard_problem
+from leaven.selection._refit import refit
 from leaven.selection._select import Selection, fit_named, select
 from leaven.selection._verdict import Assessment, Suspect, assess
 
@@ -91,6 +92,7 @@ __all__ = [
     "prediction_sets",
     "prior_pool",
     "probability_above_zero",
+    "refit",
     "rows_above_target",
     "select",
     "set_threshold",

@@ -20,7 +20,12 @@ from leaven.generative import (
     SemiSupervisedGaussianMixture,
     SemiSupervisedMultinomialNB,
 )
-from leaven.graph_based import ConsistencyClassifier, HarmonicClassifier, SpectralTransducer
+from leaven.graph_based import (
+    AnchorGraphClassifier,
+    ConsistencyClassifier,
+    HarmonicClassifier,
+    SpectralTransducer,
+)
 from leaven.low_density import TransductiveSVC
 from leaven.selection._pool import Member
 from leaven.selection._problem import Problem
@@ -105,6 +110,8 @@ class Recipe:
     """Naive Bayes takes counts, zeros and ones as they are, and cannot take everything."""
     on_graph: bool = False
     dense_only: bool = False
+    on_request: bool = False
+    """Known by name, but not tried unless it is named."""
     max_rows: int | None = None
     max_classes: int | None = None
     member: Member = field(default_factory=Member)
@@ -254,11 +261,21 @@ RECIPES: dict[str, Recipe] = {
         max_rows=200_000,
         member=Member(1.5, 0.45),
     ),
+    # Less accurate than the graph of all rows, which a choice can have: for rows by the million.
+    "anchor-graph": Recipe(
+        lambda problem: AnchorGraphClassifier(prior=problem.prior, random_state=problem.seed),
+        SEMI_SUPERVISED,
+        cost=15,
+        dense_only=True,
+        on_request=True,
+    ),
 }
 
 
 def candidate_names() -> tuple[str, ...]:
-    """Return the names of the default candidates, in order of preference.
+    """Return the names of the candidates, in order of preference.
+
+    All but "anchor-graph" are tried where nothing else is asked for.
 
     Returns
     -------
@@ -321,7 +338,7 @@ def make_candidates(given: Any, problem: Problem) -> list[Candidate]:
 def _pairs(given: Any) -> list[tuple[str, Any]]:
     """Names with the estimator, or with None for a default."""
     if given is None:
-        return [(name, None) for name in RECIPES]
+        return [(name, None) for name, recipe in RECIPES.items() if not recipe.on_request]
     if isinstance(given, dict):
         given = list(given.items())
     if isinstance(given, str):

@@ -6,11 +6,10 @@ Memory holds the labeled rows of all files, a sample of the others, and one file
 from __future__ import annotations
 
 import contextlib
-import copy
 import glob
 import os
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,11 +23,14 @@ from leaven._labels import UNLABELED
 from leaven._optional import import_optional
 from leaven._progress import progress_bar
 from leaven.exceptions import LeavenWarning
+from leaven.partitions import Block, DaskPartitions, JobPartitions, Partitions
+from leaven.selection import refit
 from leaven.tables._errors import TableError
 from leaven.tables._format import format_of_path
 from leaven.tables._label import label_table
 from leaven.tables._model import TableModel, without_own_columns
-from leaven.tables._options import LabelingOptions, make_options
+from leaven.tables._more_columns import blank_below
+from leaven.tables._options import LabelingOptions, make_options, refuse_options
 from leaven.tables._read import read_with_format
 from leaven.tables._result import LabelingResult
 from leaven.tables._target import encode_target
@@ -43,7 +45,10 @@ SAMPLE = 50_000
 CONNECT_SECONDS = 10
 """To wait for a scheduler: Dask's own limit is 30 s, long for a typo in an address."""
 
-FROM_ALL_ROWS = ("naive-bayes-em",)
+WORKER_SECONDS = 60
+"""To wait for the first worker of a cluster: that of a queue may still be starting."""
+
+FROM_ALL_ROWS = ("naive-bayes-em", "anchor-graph")
 """Methods that learn from every row of every file: their sums add up over files."""
 
 
@@ -180,9 +185,9 @@ def label_files(
 ) -> FilesResult:
     """Label every row of many files, one file at a time.
 
-    Learns from all labeled rows and a sample of the others, as :func:`label_table` does; the
-    method "naive-bayes-em" then learns from all rows. Each file is written whole or not at all,
-    under its name in ``out``.
+    Learns from all labeled rows and a sample of the others, as :func:`label_table` does. The
+    methods "naive-bayes-em" and "anchor-graph" then learn from all rows, in passes over the
+    files. Each file is written whole or not at all, under its name in ``out``.
 
     Parameters
     ----------
@@ -193,7 +198,8 @@ def label_files(
         A directory that is empty or not there; with ``resume`` it may hold files of an earlier
         run, which are kept.
     options : LabelingOptions, optional
-        As for :func:`label_table`; ``n_jobs`` files are worked on at a time.
+        As for :func:`label_table`; ``n_jobs`` files are worked on at a time. ``sets``,
+        ``target_error``, ``ask`` and ``details`` are for one table.
     sample : int, default=50000
         Unlabeled rows to learn from.
     resume : bool, default=False
@@ -227,23 +233,34 @@ def label_files(
     (['part0.csv', 'part1.csv', 'part2.csv'], 500, 15)
     """
     options = make_options(options, changes, needed_by="label_files")
+    refuse_options(options, ("sets", "target_error", "ask"), needed_by="label_files")
     paths = find_files(files) if isinstance(files, (str, os.PathLike)) else list(files)
     outputs = _outputs(paths, Path(out), resume)
     reading = _Reading(str(target), tuple(options.missing), delimiter, encoding)
     seed = options.random_state if isinstance(options.random_state, int) else 0
-    with _jobs(scheduler, options.n_jobs) as run:
-        tasks = [(path, reading, [seed, number], sample) for number, path in enumerate(paths)]
-        looks = run(_look_at, tasks, "Reading", options.progress)
+    with _workers(scheduler, options.n_jobs) as workers:
+        tasks = [(path, [seed, number]) for number, path in enumerate(paths)]
+        looks = workers.run(_look_at, tasks, reading, sample, name="Reading", show=options.progress)
         _refuse_differences(looks)
         learned = _rows_to_learn_from(looks, sample)
-        result = label_table(learned, target, replace(options, details=False, ask=0))
+        result = label_table(learned, target, replace(options, details=False))
+        n_rows, n_labeled = (
+            sum(getattr(each, k) for each in looks) for k in ("n_rows", "n_labeled")
+        )
         model = result.model()
-        n_rows = sum(look.n_rows for look in looks)
         if options.method in FROM_ALL_ROWS and n_rows > len(learned):
-            model = _fit_on_all_rows(model, paths, reading)
+            rows = workers.partitions(paths).prepare(
+                _features_of, reading, replace(model, estimator=None)
+            )
+            share = (len(learned) - n_labeled) / (n_rows - n_labeled)
+            estimator = refit(model.estimator, rows, sampled=share)
+            model = replace(model, estimator=estimator, about={**model.about, "n_rows": n_rows})
         left = [pair for pair in zip(paths, outputs, strict=True) if not pair[1].exists()]
         Path(out).mkdir(parents=True, exist_ok=True)
-        run(_label_file, [(*pair, reading, model) for pair in left], "Labeling", options.progress)
+        extra = options.probabilities, options.min_confidence
+        workers.run(
+            _label_file, left, reading, model, *extra, name="Labeling", show=options.progress
+        )
     return FilesResult(
         result=result,
         model=model,
@@ -251,7 +268,7 @@ def label_files(
         outputs=tuple(map(str, outputs)),
         n_kept=len(paths) - len(left),
         n_rows=n_rows,
-        n_labeled=sum(look.n_labeled for look in looks),
+        n_labeled=n_labeled,
         n_learned=len(learned),
     )
 
@@ -286,22 +303,72 @@ def _outputs(paths: list[str], out: Path, resume: bool) -> list[Path]:
     return [out / name for name in names]
 
 
+class _LocalWorkers:
+    """Processes of this machine."""
+
+    def __init__(self, n_jobs: int | None) -> None:
+        self.n_jobs = n_jobs
+
+    def run(
+        self,
+        function: Callable[..., Any],
+        tasks: Sequence[tuple[Any, ...]],
+        *shared: Any,
+        name: str,
+        show: bool,
+    ) -> list[Any]:
+        """``function(*task, *shared)`` for each task, in order."""
+        calls = (
+            joblib.delayed(_numbered)(number, function, *task, *shared)
+            for number, task in enumerate(tasks)
+        )
+        done = joblib.Parallel(self.n_jobs, return_as="generator_unordered")(calls)
+        return _in_order(done, len(tasks), name, show)
+
+    def partitions(self, paths: list[str]) -> Partitions:
+        return JobPartitions(paths, self.n_jobs)
+
+
+class _ClusterWorkers:
+    """Workers of a Dask cluster. Tasks of a worker that is lost run again on another."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+
+    def run(
+        self,
+        function: Callable[..., Any],
+        tasks: Sequence[tuple[Any, ...]],
+        *shared: Any,
+        name: str,
+        show: bool,
+    ) -> list[Any]:
+        """``function(*task, *shared)`` for each task, in order."""
+        dask = import_optional("dask", extra="dask", needed_by="scheduler")
+        distributed = import_optional("distributed", extra="dask", needed_by="scheduler")
+        call = dask.delayed(_numbered, pure=False)
+        # What is shared goes into the graph once, and stays with the scheduler: data that was
+        # scattered to workers would be lost with them.
+        held = [dask.delayed(each, pure=False, traverse=False) for each in shared]
+        calls = [call(number, function, *task, *held) for number, task in enumerate(tasks)]
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Sending large graph")
+            futures = self.client.compute(calls)
+        finished = distributed.as_completed(futures, with_results=True)
+        return _in_order((result for _, result in finished), len(tasks), name, show)
+
+    def partitions(self, paths: list[str]) -> Partitions:
+        dask = import_optional("dask", extra="dask", needed_by="scheduler")
+        return DaskPartitions([dask.delayed(path, pure=False) for path in paths])
+
+
 @contextlib.contextmanager
-def _jobs(scheduler: str | None, n_jobs: int | None) -> Iterator[Callable[..., list[Any]]]:
-    """Give ``run(function, tasks, name, progress)``, on this machine or on a cluster."""
-
-    def run(function: Callable[..., Any], tasks: list[Any], name: str, progress: bool) -> list[Any]:
-        calls = (joblib.delayed(_numbered)(i, function, task) for i, task in enumerate(tasks))
-        jobs = -1 if scheduler is not None else n_jobs
-        found: list[Any] = [None] * len(tasks)
-        with progress_bar(name, len(tasks), show=progress) as move:
-            for number, result in joblib.Parallel(jobs, return_as="generator_unordered")(calls):
-                found[number] = result
-                move()
-        return found
-
+def _workers(
+    scheduler: str | None, n_jobs: int | None
+) -> Iterator[_LocalWorkers | _ClusterWorkers]:
+    """Processes of this machine, or those of a cluster."""
     if scheduler is None:
-        yield run
+        yield _LocalWorkers(n_jobs)
         return
     distributed = import_optional("distributed", extra="dask", needed_by="scheduler")
     try:
@@ -310,15 +377,36 @@ def _jobs(scheduler: str | None, n_jobs: int | None) -> Iterator[Callable[..., l
         raise TableError(
             f"The scheduler at {scheduler!r} cannot be reached: {error or type(error).__name__}."
         ) from error
-    with client, joblib.parallel_config("dask"):
-        yield run
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=WORKER_SECONDS)
+        except TimeoutError:
+            raise TableError(
+                f"The scheduler at {scheduler!r} has no worker: start some with 'dask worker'."
+            ) from None
+        try:
+            yield _ClusterWorkers(client)
+        except distributed.KilledWorker as error:
+            raise TableError(
+                f"A file brought down several workers of {scheduler!r} one after the other: give "
+                "them more memory, or cut the files into smaller ones."
+            ) from error
 
 
-def _numbered(number: int, function: Callable[..., Any], task: Any) -> tuple[int, Any]:
-    return number, function(*task)
+def _numbered(number: int, function: Callable[..., Any], *arguments: Any) -> tuple[int, Any]:
+    return number, function(*arguments)
 
 
-def _look_at(path: str, reading: _Reading, seed: list[int], sample: int) -> _Look:
+def _in_order(done: Iterable[tuple[int, Any]], n: int, name: str, show: bool) -> list[Any]:
+    found: list[Any] = [None] * n
+    with progress_bar(name, n, show=show) as move:
+        for number, result in done:
+            found[number] = result
+            move()
+    return found
+
+
+def _look_at(path: str, seed: list[int], reading: _Reading, sample: int) -> _Look:
     table = reading.table(path)
     labeled = reading.labeled(table)
     # The rows with the smallest of random keys are a sample; of many files too.
@@ -328,7 +416,10 @@ def _look_at(path: str, reading: _Reading, seed: list[int], sample: int) -> _Loo
     return _Look(
         path=path,
         columns=tuple(map(str, table.columns)),
-        kinds={str(name): _kind(table[name]) for name in table.columns if name != reading.target},
+        kinds={
+            str(name): _kind(table[name] if name != reading.target else table.loc[labeled, name])
+            for name in table.columns
+        },
         n_rows=len(table),
         n_labeled=int(labeled.sum()),
         labeled=table[labeled],
@@ -340,6 +431,8 @@ def _look_at(path: str, reading: _Reading, seed: list[int], sample: int) -> _Loo
 def _kind(column: pd.Series) -> str:
     if not column.notna().any():
         return "empty"
+    if pd.api.types.is_datetime64_any_dtype(column.dtype):
+        return "dates"
     return "numbers" if pd.api.types.is_numeric_dtype(column.dtype) else "text"
 
 
@@ -381,48 +474,42 @@ def _rows_to_learn_from(looks: list[_Look], sample: int) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-class _AllRows:
-    """Features and codes of every file, anew in each pass of EM."""
-
-    def __init__(self, model: TableModel, scaler: Any, paths: list[str], reading: _Reading) -> None:
-        self.model, self.scaler, self.paths, self.reading = model, scaler, paths, reading
-
-    def __iter__(self) -> Iterator[tuple[Any, NDArray[np.intp]]]:
-        names = {name: code for code, name in enumerate(self.model.classes.tolist())}
-        for path in self.paths:
-            table = self.reading.table(path)
-            if not len(table):
-                continue
-            labeled = self.reading.labeled(table)
-            codes = np.full(len(table), UNLABELED, dtype=np.intp)
-            if labeled.any():
-                cells = table.loc[labeled, self.reading.target]
-                part = encode_target(cells, missing=self.reading.missing, needs_unlabeled=False)
-                codes[labeled] = [names[name] for name in part.classes[part.codes].tolist()]
-            rows = table.reindex(columns=list(self.model.columns))
-            features = self.model.preparer.transform(rows)
-            yield features if self.scaler is None else self.scaler.transform(features), codes
+def _features_of(path: str, reading: _Reading, model: TableModel) -> Block:
+    """Features and codes of one file, as the model prepares them."""
+    table = reading.table(path)
+    codes = np.full(len(table), UNLABELED, dtype=np.intp)
+    if not len(table):
+        return Block(
+            np.empty((0, len(model.preparer.get_feature_names_out())), dtype=np.float32), codes
+        )
+    labeled = reading.labeled(table)
+    if labeled.any():
+        numbers = {name: code for code, name in enumerate(model.classes.tolist())}
+        cells = table.loc[labeled, reading.target]
+        part = encode_target(cells, missing=reading.missing, needs_unlabeled=False)
+        codes[labeled] = [numbers[name] for name in part.classes[part.codes].tolist()]
+    return Block(model.preparer.transform(table.reindex(columns=list(model.columns))), codes)
 
 
-def _fit_on_all_rows(model: TableModel, paths: list[str], reading: _Reading) -> TableModel:
-    """Fit the mixture at the end of a model again, on the rows of all files."""
-    estimator = copy.deepcopy(model.estimator)
-    (_, fitted), *more = estimator.estimators
-    # A pipeline scales the columns first; without weights of columns there is none.
-    scaler, mixture = (fitted[:-1], fitted[-1]) if hasattr(fitted, "steps") else (None, fitted)
-    if more or not hasattr(mixture, "component_log_weights_"):
-        return model  # no mixture: one class only, or another kind of rows
-    mixture.fit(_AllRows(model, scaler, paths, reading), None)
-    # What it says of the rows themselves is as large as the files, and not needed to predict.
-    del mixture.label_distributions_, mixture.transduction_
-    return replace(model, estimator=estimator)
-
-
-def _label_file(path: str, output: Path, reading: _Reading, model: TableModel) -> int:
+def _label_file(
+    path: str,
+    output: Path,
+    reading: _Reading,
+    model: TableModel,
+    probabilities: bool,
+    min_confidence: float,
+) -> int:
     table, found = reading.with_format(path)
-    if len(table):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", LeavenWarning)  # once per file is too often
-            table = model.label(table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LeavenWarning)  # once per file is too often
+        if len(table):
+            table = model.label(table, probabilities=probabilities)
+        else:  # the columns of the other files, so that all can be read as one
+            table = model.empty_answer("label", table, probabilities=probabilities)
+    if min_confidence:
+        name = f"{model.target}_predicted"
+        confidence = table[f"{model.target}_confidence"].to_numpy()
+        blank = "" if (table[model.target] == "").any() else None
+        table[name] = blank_below(table[name], confidence, min_confidence, blank)
     TableOutput.at(output).like_input(format_of_path(path), found).write(table)
     return len(table)

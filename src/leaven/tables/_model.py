@@ -12,7 +12,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from leaven._dask import is_dask
 from leaven._labels import labeled_mask
+from leaven._optional import import_optional
 from leaven.exceptions import LeavenWarning
 from leaven.persistence import FileHeader, load_object, read_header, save_object
 from leaven.tables._errors import TableError
@@ -114,13 +116,16 @@ class TableModel:
         ----------
         table : DataFrame of pandas or polars, or Table of pyarrow
             Columns that the model knows may be missing, and there may be others; a warning
-            names both. Categories that were not there count as unknown.
+            names both. Categories that were not there count as unknown. A Dask DataFrame is
+            answered by a lazy one, here and below.
 
         Returns
         -------
         probabilities : as ``table``
             With the index of the table and a column for each class.
         """
+        if is_dask(table):
+            return self._lazily("predict_proba", table)
         frame = as_pandas(table)
         found = pd.DataFrame(self._proba(frame), index=frame.index, columns=list(self.classes))
         return found if frame is table else translated(found.rename(columns=str), table)
@@ -155,6 +160,8 @@ class TableModel:
         labels : Series, or a column of the library that ``table`` is of
             With the index of the table and the name of the target.
         """
+        if is_dask(table):
+            return self._lazily("predict", table)
         frame = as_pandas(table)
         codes = self._proba(frame).argmax(axis=1)
         labels = pd.Series(self.classes[codes], index=frame.index, name=self.target)
@@ -175,6 +182,8 @@ class TableModel:
         labeled : as ``table``
             With ``TARGET_predicted``, ``TARGET_confidence`` and ``TARGET_source``.
         """
+        if is_dask(table):
+            return self._lazily("label", table, probabilities=probabilities)
         return like_input(self._labeled(as_pandas(table), probabilities), table)
 
     def _labeled(self, table: pd.DataFrame, probabilities: bool) -> pd.DataFrame:
@@ -200,6 +209,48 @@ class TableModel:
                 labeled[f"{self.target}_p_{name}"] = np.round(column, 6)
         return labeled
 
+    def empty_answer(self, method: str, table: pd.DataFrame, *, probabilities: bool = False) -> Any:
+        """What a method gives for a table without rows: its columns and their dtypes.
+
+        Parameters
+        ----------
+        method : {"predict", "predict_proba", "label"}
+        table : DataFrame
+            Of which the columns count.
+        probabilities : bool, default=False
+            As for :meth:`label`.
+
+        Returns
+        -------
+        DataFrame or Series
+        """
+        labels = pd.Series(self.classes).infer_objects()[:0]
+        if method == "predict":
+            return labels.rename(self.target)
+        numbers = pd.Series(dtype=np.float64)
+        if method == "predict_proba":
+            return pd.DataFrame(dict.fromkeys(self.classes.tolist(), numbers))
+        found = without_own_columns(table[:0], self.target).copy()
+        found[f"{self.target}_predicted"] = labels
+        found[f"{self.target}_confidence"] = numbers
+        found[f"{self.target}_source"] = pd.Series([GIVEN])[:0]
+        if probabilities:
+            for name in self.classes:
+                found[f"{self.target}_p_{name}"] = numbers
+        return found
+
+    def _lazily(self, method: str, table: Any, **options: Any) -> Any:
+        """Apply a method to each partition of a Dask DataFrame."""
+        dask = import_optional("dask", extra="dask", needed_by="A Dask DataFrame")
+        if not hasattr(table, "columns"):
+            raise TypeError(f"table must be a DataFrame of pandas or Dask, got {type(table)}.")
+        # Here it warns once, and not in each partition.
+        self._check_columns([str(name) for name in table.columns], depth=4)
+        meta = self.empty_answer(method, table._meta, **options)
+        held = dask.delayed(self, pure=False, traverse=False)
+        more = {"model": held, "method": method, "like": meta, "options": options}
+        return table.map_partitions(_on_partition, **more, meta=meta)
+
     def save(self, path: str | Path) -> None:
         """Write the model to a file that :func:`leaven.load` reads without running code of it.
 
@@ -224,8 +275,13 @@ class TableModel:
         if not len(table):
             raise TableError("The table has no rows: nothing to label.")
         names = [str(name) for name in table.columns]
-        refuse_duplicates(names, "The table")
+        self._check_columns(names, depth=5)
         features = table.set_axis(names, axis=1)
+        return without_arrow(features.reindex(columns=list(self.columns)))
+
+    def _check_columns(self, names: list[str], depth: int) -> None:
+        """Say what differs from the columns of the fit, ``depth`` calls below the user."""
+        refuse_duplicates(names, "The table")
         missing = [name for name in self._used if name not in names]
         if len(missing) == len(self._used):
             raise TableError(
@@ -237,16 +293,15 @@ class TableModel:
                 f"The table has no column {_listed(missing)}, which the model learned from: the "
                 "cells count as missing.",
                 LeavenWarning,
-                stacklevel=4,
+                stacklevel=depth,
             )
         more = [name for name in names if name not in (*self.columns, self.target)]
         if more:
             warnings.warn(
                 f"The model does not know the column {_listed(more)}: not used.",
                 LeavenWarning,
-                stacklevel=4,
+                stacklevel=depth,
             )
-        return without_arrow(features.reindex(columns=list(self.columns)))
 
 
 def load_model(path: str | Path) -> TableModel:
@@ -314,6 +369,18 @@ def describe_model(path: str | Path) -> FileHeader:
     if header.kind != KIND:
         raise TableError(f"{path} holds a {header.kind}, not the model of a table.")
     return header
+
+
+def _on_partition(
+    rows: pd.DataFrame, model: TableModel, method: str, like: Any, options: dict[str, Any]
+) -> Any:
+    """Apply a method to one partition; the answer has the dtypes of ``like``."""
+    if not len(rows):
+        return like
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LeavenWarning)  # once per partition is too often
+        found = getattr(model, method)(rows, **options)
+    return found.astype(like.dtype if method == "predict" else dict(like.dtypes))
 
 
 def _chunks(n: int) -> Iterator[slice]:
