@@ -32,6 +32,7 @@ lint: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	$(BIN)/python docs/check_site.py docs/_build/html
 	@echo "The documentation is in docs/_build/html/index.html"
 
 bench: $(VENV)/.dev
@@ -67,7 +68,7 @@ test-portable: $(VENV)/.dev
 
 # .venv stays: remove it by hand to start from nothing.
 clean:
-	rm -rf build dist demo-output reproduction-quick docs/_build docs/api docs/auto_examples htmlcov
+	rm -rf build dist demo-output reproduction-quick docs/_build docs/api docs/auto_examples docs/notebooks/generated htmlcov
 	rm -rf .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	rm -f docs/sg_execution_times.rst
 

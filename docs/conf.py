@@ -10,9 +10,13 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+import click  # noqa: E402
+import notebook_pages  # noqa: E402
 from public_names import public_names, public_packages  # noqa: E402
+from tasks import TASKS  # noqa: E402
 
 import leaven  # noqa: E402
+from leaven.cli import main as command_line  # noqa: E402
 
 project = "leaven"
 author = "The leaven developers"
@@ -29,7 +33,12 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
-exclude_patterns = ["_build", "api/generated/backreferences", "auto_examples/*.ipynb"]
+exclude_patterns = [
+    "_build",
+    "api/generated/backreferences",
+    "auto_examples/*.ipynb",
+    "notebooks/*.ipynb",  # notebook_pages.py makes a page of each
+]
 templates_path = ["_templates"]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
@@ -57,16 +66,14 @@ sphinx_gallery_conf = {
 
 
 def write_reference() -> list[str]:
-    """Write one page a public package, so that a new name is in the reference by itself.
+    """Write the index by task and one page per public package; a new name appears by itself.
 
     Returns the pages, from which autosummary then makes a page for each name.
     """
     folder = HERE / "api" / "generated"
     (folder / "names").mkdir(parents=True, exist_ok=True)
     packages = public_packages()
-    lines = ["Reference", "=========", "", ".. toctree::", "   :maxdepth: 1", ""]
-    lines += [f"   {package.__name__}" for package in packages]
-    pages = {folder / "index.rst": lines}
+    pages = {folder / "index.rst": [*reference_by_task(packages), *commands_by_line()]}
     members = set()
     for package in packages:
         name = package.__name__
@@ -80,6 +87,38 @@ def write_reference() -> list[str]:
     for path, lines in pages.items():
         _write(path, lines)
     return [path.relative_to(HERE).as_posix() for path in pages]
+
+
+def reference_by_task(packages: list[Any]) -> list[str]:
+    """List every public name under the task that it serves, one line each."""
+    lines = ["Reference", "=========", "", "Every public name by task, one line each. "]
+    lines += ["The commands are at the end."]
+    open_names = {f"{each.__name__}.{name}" for each in packages for name in public_names(each)}
+    for task, sentence, wanted in TASKS:
+        found = [
+            name
+            for want in wanted
+            for name in sorted(open_names)
+            if name == want or name.rpartition(".")[0] == want
+        ]
+        open_names -= set(found)
+        lines += ["", task, "-" * len(task), "", sentence, "", ".. autosummary::", ""]
+        lines += [f"   {name}" for name in found]
+    if open_names:
+        raise ValueError(f"docs/tasks.py gives these names no task: {sorted(open_names)}")
+    lines += ["", ".. toctree::", "   :hidden:", ""]
+    return [*lines, *(f"   {package.__name__}" for package in packages)]
+
+
+def commands_by_line() -> list[str]:
+    """List every command with the first sentence of its help."""
+    lines = ["", "Commands", "--------", "", ":doc:`/command-line` has every option.", ""]
+    context = click.Context(command_line)
+    for name in command_line.list_commands(context):
+        command = command_line.get_command(context, name)
+        text = " ".join((command.help or "").split("\n\n")[0].split()) if command else ""
+        lines += [f"``leaven {name}``", f"    {text}", ""]
+    return lines
 
 
 def _write(path: Path, lines: list[str]) -> None:
@@ -107,6 +146,7 @@ def escape_shapes(
 
 
 autosummary_generate = write_reference()
+notebook_pages.write_pages()
 
 
 def setup(app: Any) -> None:

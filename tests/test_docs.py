@@ -24,7 +24,8 @@ from leaven.cli import main  # noqa: E402
 
 PAGES = {
     path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
-    for path in [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "guide").glob("*.md")]
+    for folder in (".", "guide", "tutorials", "howto", "explanation")
+    for path in (ROOT / "docs" / folder).glob("*.md")
 }
 NAMES = [
     (package.__name__, name) for package in public_packages() for name in public_names(package)

@@ -1,0 +1,151 @@
+"""Pages and notebooks: links lead somewhere, code runs, addresses exist."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+import warnings
+from pathlib import Path
+
+import click
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+sys.path.insert(0, str(DOCS))
+
+import check_site  # noqa: E402
+import notebook_pages  # noqa: E402
+
+from leaven.cli import main  # noqa: E402
+
+WRITTEN = [
+    path
+    for path in [*DOCS.rglob("*.md"), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md"))]
+    if not {"_build", "api", "auto_examples", "generated"} & set(path.relative_to(ROOT).parts)
+]
+NAMES = [path.relative_to(ROOT).as_posix() for path in WRITTEN]
+MADE_BY_THE_BUILD = re.compile(r"/?(\.\./)?(auto_examples|api/generated|generated|notebooks/gen)")
+NOT_RUN = {"docs/guide/annotate.md": "it opens a browser and waits for a person"}
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("path", WRITTEN, ids=NAMES)
+def test_links_and_images_lead_somewhere(path: Path) -> None:
+    text = re.sub(r"^```(?!{).*?^```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+    docs = [
+        (target, ".md")
+        for shown in re.findall(r"{doc}`([^`]+)`", text)
+        for target in [re.sub(r".*<(.*)>$", r"\1", shown, flags=re.S)]
+    ]
+    files = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text)
+    files += re.findall(r"^```{(?:image|raw|include|literalinclude)} (\S+)", text, re.MULTILINE)
+    files += re.findall(r"^:file: (\S+)", text, re.MULTILINE)
+    for target, suffix in docs + [(each, "") for each in files]:
+        if target == "html" or MADE_BY_THE_BUILD.match(target):
+            continue  # the build fails where one of these is missing
+        base = DOCS if target.startswith("/") else path.parent
+        assert (base / (target.lstrip("/") + suffix)).exists(), f"{path.name} links to {target}"
+
+
+@pytest.mark.parametrize("path", WRITTEN, ids=NAMES)
+def test_python_without_prompts_runs(path: Path) -> None:
+    # What has prompts is a doctest, and pytest collects it by itself.
+    name = path.relative_to(ROOT).as_posix()
+    plain = [each for each in blocks(path.read_text("utf-8"), "python") if ">>>" not in each]
+    if name in NOT_RUN:
+        assert plain, f"{name} needs no exemption"
+        return
+    for code in plain:
+        exec(compile(code, name, "exec"), {})
+
+
+def test_pages_with_doctests_are_collected() -> None:
+    places = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    line = next(each for each in places.splitlines() if each.startswith("testpaths"))
+    collected = re.findall(r'"([^"]+)"', line)
+    for path, name in zip(WRITTEN, NAMES, strict=True):
+        if ">>>" in path.read_text(encoding="utf-8"):
+            assert any(name == each or name.startswith(f"{each}/") for each in collected), name
+
+
+def shell_commands() -> list[tuple[str, str]]:
+    found = []
+    for path, name in zip(WRITTEN, NAMES, strict=True):
+        for code in blocks(path.read_text(encoding="utf-8"), "sh"):
+            lines = code.replace("\\\n", " ").splitlines()
+            commands = [line for line in lines if line.startswith("leaven ")]
+            found += [(name, line) for line in commands if "[options]" not in line]
+    return found
+
+
+@pytest.mark.parametrize(("name", "line"), shell_commands())
+def test_commands_of_the_pages_exist(name: str, line: str) -> None:
+    words = shlex.split(line, comments=True)[1:]
+    if words[0] in {"--help", "--version"}:
+        return
+    command = main.get_command(click.Context(main), words[0])
+    assert command is not None, line
+    known = {option for each in command.params for option in [*each.opts, *each.secondary_opts]}
+    used = {word.partition("=")[0] for word in words[1:] if word.startswith("-") and word != "-"}
+    assert used - {"--help", "-h"} <= known, line
+
+
+def test_addresses_that_do_not_exist_are_not_named() -> None:
+    # There is no public repository, site or package page yet: CONTRIBUTING.md, "Release".
+    unmade = re.compile(r"leaven-learn|leaven\.(?:readthedocs|dev|org)|pypi\.org/project/leaven")
+    named = [*WRITTEN, ROOT / "pyproject.toml", ROOT / "CITATION.cff"]
+    assert [path.name for path in named if unmade.search(path.read_text("utf-8"))] == []
+
+
+NOTEBOOKS = sorted(notebook_pages.NOTEBOOKS.glob("*.ipynb"))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_runs_and_is_stripped(path: Path) -> None:
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            assert cell["outputs"] == []
+            assert cell["execution_count"] is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ran = list(notebook_pages.run(path))
+    list(notebook_pages.open_figures())
+    assert sum(kind == "code" for kind, *_ in ran) >= 3
+
+
+def test_there_are_three_notebooks() -> None:
+    assert len(NOTEBOOKS) >= 3
+
+
+def test_a_cell_shows_its_last_value() -> None:
+    names: dict[str, object] = {}
+    assert notebook_pages.run_cell("a = 7\nprint(a - 2)\na * 6", names) == ("5\n", 42)
+    assert notebook_pages.run_cell("b = a", names) == ("", None)
+
+
+def test_dead_links_and_far_scripts_are_found(tmp_path: Path) -> None:
+    style = tmp_path / "s.css"
+    style.write_text("a{}")
+    (tmp_path / "index.html").write_text(
+        '<link rel="stylesheet" href="s.css"><p id="top"><a href="other.html#here">a</a>'
+        '<a href="#top">b</a><a href="https://example.org/x">c</a><a href="gone.html">d</a>'
+    )
+    (tmp_path / "other.html").write_text('<a href="index.html#gone">e</a><h1 id="here">f</h1>')
+    assert list(check_site.problems(tmp_path)) == [
+        "index.html: no file for gone.html",
+        "other.html: no anchor for index.html#gone",
+    ]
+    size = (tmp_path / "index.html").stat().st_size
+    assert check_site.weight(tmp_path / "index.html") == size + 3
+    far = tmp_path / "far"
+    far.mkdir()
+    (far / "index.html").write_text('<script src="https://example.org/a.js"></script>')
+    assert list(check_site.problems(far)) == [
+        "index.html loads https://example.org/a.js from another server"
+    ]
