@@ -13,7 +13,9 @@ from leaven.graph_based._anchors import (
 from leaven.graph_based._base import GraphClassifier as GraphClassifier
 from leaven.graph_based._belief import BeliefPropagationClassifier
 from leaven.graph_based._class_mass import class_mass_normalization
+from leaven.graph_based._eigenvectors import LaplacianEigenvectorClassifier
 from leaven.graph_based._harmonic import HarmonicClassifier
+from leaven.graph_based._heat import HeatKernelClassifier
 from leaven.graph_based._length_scales import LengthScales, learn_length_scales
 from leaven.graph_based._manifold import LaplacianRLSClassifier, LaplacianSVC
 from leaven.graph_based._mincut import MinCutClassifier, RandomizedMinCutClassifier
@@ -26,6 +28,7 @@ from leaven.graph_based._propagation import (
 )
 from leaven.graph_based._shares import ClassProportions, estimate_proportions
 from leaven.graph_based._spectral import SpectralTransducer
+from leaven.graph_based._threshold import proportion_thresholds
 
 __all__ = [
     "AnchorGraphClassifier",
@@ -34,7 +37,9 @@ __all__ = [
     "ClassProportions",
     "ConsistencyClassifier",
     "HarmonicClassifier",
+    "HeatKernelClassifier",
     "LabelPropagationClassifier",
+    "LaplacianEigenvectorClassifier",
     "LaplacianRLSClassifier",
     "LaplacianSVC",
     "LengthScales",
@@ -51,5 +56,6 @@ __all__ = [
     "learn_length_scales",
     "merge_anchor_statistics",
     "place_anchors",
+    "proportion_thresholds",
     "solve_anchors",
 ]

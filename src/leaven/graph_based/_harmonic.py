@@ -16,6 +16,8 @@ from leaven._labels import UNLABELED, one_hot
 from leaven.exceptions import ConvergenceWarning
 from leaven.graph import Graph
 from leaven.graph_based._base import GraphClassifier
+from leaven.graph_based._simplex import project_to_simplex
+from leaven.graph_based._threshold import proportion_thresholds
 from leaven.solvers import Solution, solve_dirichlet
 
 SOLVERS = ("auto", "direct", "cg", "amg", "propagation")
@@ -119,6 +121,10 @@ class HarmonicClassifier(GraphClassifier):
         classes that the graph favors. ``"auto"`` estimates them from the labels and the graph,
         see :func:`estimate_proportions`; ``"labeled"`` takes those of the labels with one
         added to each count. None switches it off: the equation above and nothing else.
+    decision : {"mass", "threshold"}, default="mass"
+        What the ``prior`` does: class mass normalization, or the threshold moved until the
+        classes among the unlabeled rows have exactly these proportions (section 7 of [1]_, see
+        :func:`proportion_thresholds`), which is for proportions that are known.
     external : classifier or array of shape (n_samples, n_classes), default=None
         Another classifier that is fitted on the labeled rows, or its probabilities for
         the rows of ``X``; a classifier without ``predict_proba`` counts with probability one
@@ -145,6 +151,8 @@ class HarmonicClassifier(GraphClassifier):
         proportions of the labeled rows.
     label_distributions_ : ndarray of shape (n_samples, n_classes)
     transduction_ : ndarray of shape (n_samples,)
+    class_thresholds_ : ndarray of shape (n_classes,)
+        What is subtracted from the scores for ``decision="threshold"``; zeros otherwise.
     n_unreached_ : int
         Rows without a path to a label.
     solver_ : str
@@ -174,6 +182,7 @@ class HarmonicClassifier(GraphClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "graph": [HasMethods(["fit"]), None],
         "prior": [StrOptions({"auto", "labeled", "uniform"}), "array-like", dict, None],
+        "decision": [StrOptions({"mass", "threshold"})],
         "external": [HasMethods(["fit", "predict"]), "array-like", None],
         "external_weight": [Interval(Real, 0, 1, closed="neither")],
         "label_noise": [Interval(Real, 0, 1, closed="left")],
@@ -187,6 +196,7 @@ class HarmonicClassifier(GraphClassifier):
         graph: Any = None,
         *,
         prior: Any = "auto",
+        decision: str = "mass",
         external: Any = None,
         external_weight: float = 0.1,
         label_noise: float = 0.0,
@@ -196,6 +206,7 @@ class HarmonicClassifier(GraphClassifier):
     ) -> None:
         self.graph = graph
         self.prior = prior
+        self.decision = decision
         self.external = external
         self.external_weight = external_weight
         self.label_noise = label_noise
@@ -240,15 +251,26 @@ class HarmonicClassifier(GraphClassifier):
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        dtype = graph.adjacency.dtype
+        f = f.astype(graph.adjacency.dtype, copy=False)
+        self.class_thresholds_: NDArray[np.float64] = np.zeros(len(self.classes_))
+        counted = reached & (codes == UNLABELED)
+        by_threshold = self.decision == "threshold" and self.prior is not None
+        if by_threshold and counted.any():
+            proportions = self._proportions(self.prior, codes)
+            self.class_thresholds_ = proportion_thresholds(f[counted], proportions)
         self._store_scores(
-            f.astype(dtype, copy=False),
+            f,
             codes,
-            self.prior,
+            None if by_threshold else self.prior,
             reached=reached,
             keep_given=self.label_noise == 0,
         )
         return self
+
+    def _distributions(self, scores: NDArray[Any]) -> NDArray[Any]:
+        if not self.class_thresholds_.any():
+            return super()._distributions(scores)
+        return project_to_simplex(scores - self.class_thresholds_.astype(scores.dtype))
 
     def _external_probabilities(self, X: Any, codes: NDArray[np.intp]) -> NDArray[Any] | None:
         if self.external is None:
