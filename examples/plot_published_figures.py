@@ -73,7 +73,7 @@ for row, std in zip(axes, [0.6, 0.8]):
     graph = KNNGraph(5, weight="inverse-distance")
     answers = {
         "truth": truth,
-        "min-cut": MinCutClassifier(graph).fit(X, y).transduction_,
+        "min-cut": MinCutClassifier(graph, prior=None).fit(X, y).transduction_,
         "belief propagation": BeliefPropagationClassifier(graph, damping=0.3)
         .fit(X, y)
         .transduction_,

@@ -225,7 +225,7 @@ def graph_methods(kind: str, dataset: str, neighbors: tuple[int, ...]) -> dict[s
     graph = graph_of(kind, dataset)
     candidates = (10,) if kind == "MST" else neighbors
     return {
-        "min-cut": ChosenNeighbors(MinCutClassifier(graph), candidates),
+        "min-cut": ChosenNeighbors(MinCutClassifier(graph, prior=None), candidates),
         "graphical model": ChosenNeighbors(BeliefPropagationClassifier(graph), candidates),
     }
 

@@ -107,9 +107,11 @@ def document_methods() -> dict[str, Any]:
         "SVM": OnRows(SVC(kernel="linear"), weighted_counts, supervised=True),
         "self-training": OnRows(SelfTrainingClassifier(MultinomialNB(), **ten), selected_counts),
         "EM": OnRows(em, selected_counts),
-        "min-cut": OnRows(MinCutClassifier(cut), weighted_counts),
-        "min-cut, cosine": OnRows(MinCutClassifier(plain_cut), weighted_counts),
-        "min-cut, 3 neighbors": OnRows(MinCutClassifier(RowGraph(neighbor_graph, (3,)))),
+        "min-cut": OnRows(MinCutClassifier(cut, prior=None), weighted_counts),
+        "min-cut, cosine": OnRows(MinCutClassifier(plain_cut, prior=None), weighted_counts),
+        "min-cut, 3 neighbors": OnRows(
+            MinCutClassifier(RowGraph(neighbor_graph, (3,)), prior=None)
+        ),
         "spectral transducer": OnRows(SpectralTransducer(nearest)),
         "spectral transducer, d = 20": OnRows(SpectralTransducer(nearest, n_eigenvectors=20)),
         "consistency": consistency(ALPHA),

@@ -34,14 +34,13 @@ from leaven.graph import (
     SpanningTreeGraph,
     SumGraph,
 )
-from leaven.graph_based import _belief, _messages
+from leaven.graph_based import MinCutClassifier, _belief, _messages
 from leaven.graph_based._belief import (
     BeliefPropagationClassifier,
     feature_influence,
     path_influence,
 )
 from leaven.graph_based._messages import Forest, flood, to_classes, to_columns
-from leaven.graph_based._mincut import MinCutClassifier
 
 KNOWN = {"check_classifiers_classes": "-1 marks an unlabeled row, not a class"}
 OSCILLATING = [

@@ -15,15 +15,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from leaven.exceptions import LeavenWarning, UnreachedWarning
 from leaven.graph import GivenGraph, Graph, GridGraph, KNNGraph
-from leaven.graph_based import _cuts
+from leaven.graph_based import MinCutClassifier, RandomizedMinCutClassifier, _cuts
+from leaven.graph_based._cut_problem import CutProblem
 from leaven.graph_based._cuts import label_distances, minimum_cuts
-from leaven.graph_based._mincut import (
-    CutProblem,
-    MinCutClassifier,
-    RandomizedMinCutClassifier,
-    _edge_numbers,
-)
 from leaven.graph_based._network import Network
+from leaven.graph_based._randomized_mincut import _edge_numbers
 
 SIDES = ["source", "sink", "balanced"]
 KNOWN = {"check_classifiers_classes": "-1 marks an unlabeled row, not a class"}

@@ -156,8 +156,11 @@ MODELS: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "soft propagation": (SoftLabelPropagationClassifier, NUMBERS),
     "consistency": (ConsistencyClassifier, NUMBERS),
     "poisson": (lambda: PoissonClassifier(prior="labeled"), NUMBERS),
-    "min-cut": (lambda: MinCutClassifier(side="source"), ("moons", "iris")),
-    "randomized min-cut": (lambda: RandomizedMinCutClassifier(random_state=0), ("moons", "wine")),
+    "min-cut": (lambda: MinCutClassifier(side="source", prior=None), ("moons", "iris")),
+    "randomized min-cut": (
+        lambda: RandomizedMinCutClassifier(prior=None, random_state=0),
+        ("moons", "wine"),
+    ),
     "belief propagation": (
         lambda: BeliefPropagationClassifier(SpanningTreeGraph()),
         ("moons", "iris"),

@@ -18,7 +18,7 @@ from leaven.graph_based._harmonic import HarmonicClassifier
 from leaven.graph_based._heat import HeatKernelClassifier
 from leaven.graph_based._length_scales import LengthScales, learn_length_scales
 from leaven.graph_based._manifold import LaplacianRLSClassifier, LaplacianSVC
-from leaven.graph_based._mincut import MinCutClassifier, RandomizedMinCutClassifier
+from leaven.graph_based._mincut import MinCutClassifier
 from leaven.graph_based._poisson import PoissonClassifier
 from leaven.graph_based._poisson_mbo import PoissonMBOClassifier
 from leaven.graph_based._propagation import (
@@ -26,6 +26,7 @@ from leaven.graph_based._propagation import (
     LabelPropagationClassifier,
     SoftLabelPropagationClassifier,
 )
+from leaven.graph_based._randomized_mincut import RandomizedMinCutClassifier
 from leaven.graph_based._shares import ClassProportions, estimate_proportions
 from leaven.graph_based._spectral import SpectralTransducer
 from leaven.graph_based._threshold import proportion_thresholds

@@ -21,7 +21,7 @@ def class_sizes(prior: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
     array([4, 3, 2])
     """
     exact = np.asarray(prior, dtype=np.float64) / np.sum(prior) * n_rows
-    sizes = np.floor(exact).astype(np.int64)
+    sizes: NDArray[np.int64] = np.floor(exact).astype(np.int64)
     largest = np.argsort(sizes - exact, kind="stable")[: n_rows - int(sizes.sum())]
     sizes[largest] += 1
     return sizes
