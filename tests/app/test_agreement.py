@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from leaven.app._agreement import agreement, cohen_kappa, fleiss_kappa
+from leaven.app._agreement import agreement
+from leaven.statistics import cohen_kappa, fleiss_kappa
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -14,6 +14,7 @@ from scipy.special import entr
 from sklearn.base import BaseEstimator
 
 from leaven._compat import Interval, validate_params_of
+from leaven.statistics import cohen_kappa
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,26 +39,6 @@ class Progress:
     n_pool: int
     predictions: Sequence[NDArray[Any]] = ()
     pool_probabilities: NDArray[Any] | None = None
-
-
-def cohen_kappa(first: NDArray[Any], second: NDArray[Any]) -> float:
-    """Agreement of two labelings beyond chance, ``(A_o - A_e) / (1 - A_e)``.
-
-    One class everywhere in both is full agreement, 1, where the formula is 0 / 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leaven.active._stopping import cohen_kappa
-    >>> round(cohen_kappa(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1])), 3)
-    0.5
-    """
-    names = np.unique(np.concatenate([first, second]))
-    one = np.array([np.mean(first == name) for name in names])
-    two = np.array([np.mean(second == name) for name in names])
-    expected = float(one @ two)
-    observed = float(np.mean(first == second))
-    return 1.0 if expected >= 1.0 else (observed - expected) / (1.0 - expected)
 
 
 def f1_change(before: NDArray[Any], after: NDArray[Any]) -> float:

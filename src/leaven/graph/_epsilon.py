@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics import pairwise_distances
-from sklearn.neighbors import NearestNeighbors
 
 from leaven.exceptions import MemoryBoundError
 from leaven.graph._base import GraphBuilder, check_distances, join_new_rows, weigh
 from leaven.graph._graph import Graph, symmetrize
-from leaven.graph._neighbors import NeighborIndex, check_metric
+from leaven.graph._neighbors import NeighborIndex, check_metric, plain_search
 from leaven.graph._weights import Edges, EdgeWeight, Gaussian, as_weight
 
 # Where rows have no k of their own, local scaling takes the 7th neighbor, as its authors do.
@@ -68,11 +67,8 @@ class EpsilonGraph(GraphBuilder):
         check_metric(self.metric)
         if not self.radius > 0:
             raise ValueError(f"radius must be positive, got {self.radius!r}.")
-        self._search = NearestNeighbors(
-            radius=self.radius,
-            metric=self.metric,
-            metric_params=self.metric_params,
-            n_jobs=self.n_jobs,
+        self._search = plain_search(
+            self.metric, self.metric_params, self.n_jobs, radius=self.radius
         ).fit(X)
         ball = self._search.radius_neighbors_graph(mode="distance").astype(X.dtype).tocoo()
         check_distances(ball.data)

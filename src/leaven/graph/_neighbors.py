@@ -51,6 +51,20 @@ def check_metric(metric: Any) -> None:
         raise ValueError(f"metric={metric!r} is not known. Use a callable or one of {known}.")
 
 
+def plain_search(
+    metric: Any, metric_params: dict[str, Any] | None, n_jobs: int | None, radius: float = 1.0
+) -> NearestNeighbors:
+    """Make scikit-learn's search; the power of Minkowski's metric is a parameter of its own."""
+    others = dict(metric_params or {})
+    return NearestNeighbors(
+        radius=radius,
+        metric=metric,
+        p=others.pop("p", 2),
+        metric_params=others or None,
+        n_jobs=n_jobs,
+    )
+
+
 def use_approximate(algorithm: str, X: Any, metric: Any) -> bool:
     """Decide between the exact and the approximate search.
 
@@ -142,10 +156,8 @@ class NeighborIndex:
         elif getattr(metric, "accepts_matrices", False) and not sparse.issparse(X):
             self._search = _Matrices(X, metric, metric_params)
         else:
-            self._search = NearestNeighbors(
-                metric="euclidean" if self._on_sphere else metric,
-                metric_params=metric_params,
-                n_jobs=n_jobs,
+            self._search = plain_search(
+                "euclidean" if self._on_sphere else metric, metric_params, n_jobs
             ).fit(self._prepare(X))
 
     def rows(self, rows: NDArray[Any], among: NDArray[Any] | None = None) -> Any:

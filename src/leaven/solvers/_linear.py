@@ -221,8 +221,10 @@ def _krylov(
 ) -> Solution:
     # Neighbors in the graph become neighbors in memory: the products run a third faster.
     order = reverse_cuthill_mckee(A, symmetric_mode=True)
-    # Scaled to a unit diagonal, conjugate gradients need no Jacobi preconditioner.
-    root, S = _unit_diagonal(sparse.csr_array(A[order][:, order]))
+    # Scaled to a unit diagonal, conjugate gradients need no Jacobi preconditioner. The rows are
+    # put in order afterwards, so that an error names the row of the caller.
+    root, S = _unit_diagonal(A)
+    root, S = root[order], sparse.csr_array(S[order][:, order])
     C = root[:, None] * B[order]
     x = np.zeros_like(C) if x0 is None else np.ascontiguousarray(x0[order] / root[:, None])
     n_iter, used = 0, "cg"
@@ -338,6 +340,7 @@ def _one_block(
     Q = (unit @ (vectors[:, kept] / root)).astype(A.dtype)
     C = root[:, None] * vectors[:, kept].T
     P = Q.copy()
+    noise = 100.0 * np.finfo(A.dtype).eps
     work = _Workspace(len(unit), Q.shape[1], unit.shape[1], A.dtype)
     for iteration in range(1, max_iter + 1):
         AP = A @ P
@@ -346,6 +349,11 @@ def _one_block(
         try:
             S = np.linalg.cholesky(gram).T
         except np.linalg.LinAlgError:
+            return x, iteration, False
+        # A direction that one step brought down to rounding has no more to give: made orthonormal
+        # it is noise, and steps along it diverge. The caller starts a new block from the residual.
+        spread = np.linalg.svd(S, compute_uv=False)
+        if spread[-1] <= noise * max(float(spread[0]), 1.0):
             return x, iteration, False
         work.turn(Q, P, S)
         C = S @ C

@@ -1,10 +1,11 @@
-"""Statistics of comparisons: ranks, tests, intervals and selection bias.
+"""Statistics of comparisons: ranks, tests, intervals, agreement and selection bias.
 
 Arrays and data frames of scores in, small results out; nothing here knows of estimators.
 """
 
 from __future__ import annotations
 
+from leaven.statistics._agreement import cohen_kappa, fleiss_kappa
 from leaven.statistics._friedman import (
     FriedmanResult,
     NemenyiResult,
@@ -35,11 +36,13 @@ __all__ = [
     "NemenyiResult",
     "WilcoxonResult",
     "check_alpha",
+    "cohen_kappa",
     "critical_difference",
     "drop_rounding_noise",
     "estimate_difference",
     "estimate_from_folds",
     "estimate_share",
+    "fleiss_kappa",
     "friedman_test",
     "groups_within",
     "nemenyi_test",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import warnings
 from collections.abc import Collection
 from typing import Any
 
@@ -17,8 +16,8 @@ from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
 from leaven._labels import UNLABELED
 from leaven.active import ActiveLearner
-from leaven.testing._run import Check, run_checks
-from leaven.testing._semi_supervised import SEED, default_problem
+from leaven.testing._run import SEED, Check, quiet, run_checks, seeded
+from leaven.testing._semi_supervised import default_problem
 
 # Relative difference of scores that is rounding: sums in another order.
 TOLERANCE = 1e-9
@@ -33,7 +32,8 @@ def check_query_strategy(strategy: Any, *, skip: Collection[str] = ()) -> list[s
     Parameters
     ----------
     strategy : query strategy
-        A scikit-learn object (``get_params``). Its ``random_state`` is set if it is None.
+        A scikit-learn object (``get_params``). Every ``random_state`` in it
+        that is None is set.
     skip : collection of str, default=()
         Names of checks that are not promised, such as ``"permutation"`` of a strategy that
         draws random numbers.
@@ -55,11 +55,8 @@ def check_query_strategy(strategy: Any, *, skip: Collection[str] = ()) -> list[s
     >>> check_query_strategy(SmallestMargin())[:3]
     ['scores', 'permutation', 'repeatable']
     """
-    copy = clone(strategy)
-    if copy.get_params(deep=False).get("random_state", SEED) is None:
-        copy.set_params(random_state=SEED)
     X, y = default_problem()
-    return run_checks(CHECKS, copy, X, y, skip)
+    return run_checks(CHECKS, seeded(strategy), X, y, skip)
 
 
 def query_strategy_checks() -> dict[str, Check]:
@@ -120,7 +117,7 @@ def check_inputs_untouched(strategy: Any, X: Any, y: Any) -> None:
     before = pool.copy()
     model = _model(X, y)
     answers, params = model.predict_proba(X), repr(strategy.get_params())
-    _quiet(strategy.scores, model, pool, rows, labels)
+    quiet(strategy.scores, model, pool, rows, labels)
     assert_array_equal(rows, X)
     assert_array_equal(labels, y)
     assert_array_equal(pool, before)
@@ -134,9 +131,9 @@ def check_data_frame(strategy: Any, X: Any, y: Any) -> None:
     frame = pd.DataFrame(X, columns=names)
     model = _model(frame, y)
     pool = frame[y == UNLABELED]
-    found = _quiet(strategy.scores, model, pool, frame, y)
+    found = quiet(strategy.scores, model, pool, frame, y)
     assert found.shape == (len(pool),)
-    assert_array_equal(_quiet(strategy.scores, model, pool, frame, y), found)
+    assert_array_equal(quiet(strategy.scores, model, pool, frame, y), found)
 
 
 def check_sparse(strategy: Any, X: Any, y: Any) -> None:
@@ -144,9 +141,9 @@ def check_sparse(strategy: Any, X: Any, y: Any) -> None:
     labeled = y != UNLABELED
     counts = np.floor(X)
     model = MultinomialNB().fit(counts[labeled], y[labeled])
-    dense = _quiet(strategy.scores, model, counts[~labeled], counts, y)
+    dense = quiet(strategy.scores, model, counts[~labeled], counts, y)
     rows = sparse.csr_array(counts)
-    thin = _quiet(strategy.scores, model, rows[np.flatnonzero(~labeled)], rows, y)
+    thin = quiet(strategy.scores, model, rows[np.flatnonzero(~labeled)], rows, y)
     assert thin.shape == dense.shape
     # A strategy that draws numbers draws them by the pool, and so others for other types.
     if "random_state" not in strategy.get_params(deep=True):
@@ -167,10 +164,10 @@ def check_learner(strategy: Any, X: Any, y: Any) -> None:
     asked = []
     for _ in range(2):
         learner = ActiveLearner(GaussianNB(), clone(strategy), batch_size=3, random_state=SEED)
-        _quiet(learner.fit, X, y)
-        rows = list(_quiet(learner.query))
+        quiet(learner.fit, X, y)
+        rows = list(quiet(learner.query))
         learner.teach(rows, [0] * len(rows))
-        rows += list(_quiet(learner.query))
+        rows += list(quiet(learner.query))
         asked.append(rows)
     assert asked[0] == asked[1], "the same seed asked for other rows"
     assert len(set(asked[0])) == 6, "a row was asked twice"
@@ -197,10 +194,4 @@ def _model(X: Any, y: NDArray[np.intp]) -> Any:
 
 def _scores(strategy: Any, X: Any, y: Any, *, pool: Any = None) -> NDArray[Any]:
     pool = X[y == UNLABELED] if pool is None else pool
-    return np.asarray(_quiet(strategy.scores, _model(X, y), pool, X, y))
-
-
-def _quiet(function: Any, *args: Any) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return function(*args)
+    return np.asarray(quiet(strategy.scores, _model(X, y), pool, X, y))

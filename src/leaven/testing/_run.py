@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from sklearn.base import clone
+
 Check = Callable[[Any, Any, Any], None]
+
+# For every random_state that is None, so that two fits can be compared.
+SEED = 0
 
 
 def run_checks(
@@ -33,6 +39,22 @@ def run_check(name: str, check: Check, subject: Any, X: Any, y: Any) -> None:
         ) from error
 
 
-def first_sentence(check: Check) -> str:
-    """What a check asks for, in one line."""
-    return (check.__doc__ or "").strip().splitlines()[0]
+def quiet(function: Callable[..., Any], *args: Any) -> Any:
+    """Call a function without its warnings.
+
+    Few rounds, or rows that no label reaches, may be worth a warning; no check asks for it.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return function(*args)
+
+
+def seeded(subject: Any) -> Any:
+    """Clone an estimator or a strategy, and set every ``random_state`` in it that is None."""
+    copy = clone(subject)
+    free = {
+        name: SEED
+        for name, value in copy.get_params(deep=True).items()
+        if value is None and name.rpartition("__")[2] == "random_state"
+    }
+    return copy.set_params(**free)

@@ -17,15 +17,12 @@ from sklearn.utils import get_tags
 
 from leaven._labels import UNLABELED, mask_labels
 from leaven.base import learns_from_unlabeled
-from leaven.testing._run import Check, run_checks
+from leaven.testing._run import Check, quiet, run_checks, seeded
 
 # Difference of probabilities that is no difference: sums in another order, sparse products, and
 # iterations that stop at a tolerance of 1e-4, which leaves differences of about as much. What is
 # checked for is far larger.
 TOLERANCE = 1e-3
-
-# For every random_state that is None, so that two fits can be compared.
-SEED = 0
 
 
 def check_semi_supervised(
@@ -73,7 +70,7 @@ def check_semi_supervised(
         raise ValueError("Give both X and y, or neither.")
     if X is None:
         X, y = default_problem()
-    return run_checks(CHECKS, _seeded(estimator), np.asarray(X), np.asarray(y), skip)
+    return run_checks(CHECKS, seeded(estimator), np.asarray(X), np.asarray(y), skip)
 
 
 def semi_supervised_checks() -> dict[str, Check]:
@@ -207,8 +204,8 @@ def check_inputs_untouched(estimator: Any, X: Any, y: Any) -> None:
     rows.flags.writeable = labels.flags.writeable = False
     fitted = clone(estimator)
     before = repr(fitted.get_params())
-    _quiet(fitted.fit, rows, labels)
-    _quiet(fitted.predict_proba, rows)
+    quiet(fitted.fit, rows, labels)
+    quiet(fitted.predict_proba, rows)
     assert_array_equal(rows, X)
     assert_array_equal(labels, y)
     assert repr(fitted.get_params()) == before, "fit changed a parameter"
@@ -221,7 +218,7 @@ def check_repeatable(estimator: Any, X: Any, y: Any) -> None:
     other = _fit(estimator, X, y)
     assert_array_equal(other.label_distributions_, P)
     assert_array_equal(other.predict_proba(X), Q)
-    _quiet(fitted.fit, X, y)
+    quiet(fitted.fit, X, y)
     assert_array_equal(fitted.label_distributions_, P)
     assert_array_equal(fitted.predict_proba(X), Q)
 
@@ -282,25 +279,8 @@ CHECKS: dict[str, Check] = {
 }
 
 
-def _seeded(estimator: Any) -> Any:
-    copy = clone(estimator)
-    free = {
-        name: SEED
-        for name, value in copy.get_params(deep=True).items()
-        if value is None and name.rpartition("__")[2] == "random_state"
-    }
-    return copy.set_params(**free)
-
-
 def _fit(estimator: Any, X: Any, y: Any) -> Any:
-    return _quiet(clone(estimator).fit, X, y)
-
-
-def _quiet(function: Any, *args: Any) -> Any:
-    # Few rounds, or rows that no label reaches, may be worth a warning; it is not asked for here.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return function(*args)
+    return quiet(clone(estimator).fit, X, y)
 
 
 def _refuses(estimator: Any, X: Any, y: Any, what: str) -> None:
