@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -9,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import LinearSVC
 
-from leaven.exceptions import ConvergenceWarning
+from leaven.exceptions import ConvergenceWarning, LeavenWarning
 from leaven.self_labeling import CoEMClassifier
 from leaven.self_labeling._co_em import soft_training_set
 
@@ -130,3 +132,60 @@ def test_bad_input():
         CoEMClassifier(GaussianNB(), tol=-1.0).fit(X, y)
     with pytest.raises(ValueError, match="'max_iter' parameter"):
         CoEMClassifier(GaussianNB(), max_iter=0).fit(X, y)
+
+
+def weak_views(seed):
+    """Three classes that each view alone can hardly tell apart."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(240) % 3
+    X = 0.7 * rng.normal(size=(3, 8))[truth] + rng.normal(size=(240, 8))
+    return X, truth, np.where(np.arange(240) < 24, truth, -1)
+
+
+def test_a_class_that_vanishes_is_warned_of():
+    # View 2 knows nothing of class 2, and view 1 is led to forget it.
+    rng = np.random.default_rng(0)
+    truth = np.arange(300) % 3
+    X = np.column_stack([rng.normal(size=300), rng.normal(size=300) + 3 * (truth == 0)])
+    y = np.where(np.arange(300) < 12, truth, -1)
+    with pytest.warns(LeavenWarning, match="CoEMClassifier collapsed"):
+        model = CoEMClassifier(GaussianNB(), views=([0], [1])).fit(X, y)
+    assert model.collapsed_
+    with pytest.warns(LeavenWarning, match="of the labeled rows alone are kept"):
+        alone = CoEMClassifier(GaussianNB(), views=([0], [1]), collapse="stop").fit(X, y)
+    given = y >= 0
+    product = np.ones((300, 3))
+    for view in range(2):
+        part = X[:, [view]]
+        product *= GaussianNB().fit(part[given], y[given]).predict_proba(part)
+    product /= product.sum(axis=1, keepdims=True)
+    assert_allclose(alone.label_distributions_[~given], product[~given], atol=1e-9)
+    assert_allclose(alone.predict_proba(X), product, atol=1e-9)
+    silent = CoEMClassifier(GaussianNB(), views=([0], [1]), collapse="ignore").fit(X, y)
+    assert not silent.collapsed_
+    assert_allclose(silent.label_distributions_, model.label_distributions_)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_stop_is_never_far_below_the_labeled_rows_alone(seed):
+    X, truth, y = weak_views(seed)
+    half = (slice(0, 4), slice(4, None))
+    free = y < 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = CoEMClassifier(GaussianNB(), views=half, collapse="stop").fit(X, y)
+        plain = CoEMClassifier(GaussianNB(), views=half, collapse="ignore").fit(X, y)
+    alone = GaussianNB().fit(X[~free], y[~free]).score(X[free], truth[free])
+    accuracy = np.mean(model.transduction_[free] == truth[free])
+    assert accuracy >= min(alone, np.mean(plain.transduction_[free] == truth[free])) - 0.1
+    assert model.collapsed_ == (
+        not np.allclose(model.label_distributions_, plain.label_distributions_)
+    )
+
+
+def test_views_that_are_enough_do_not_collapse():
+    rng = np.random.default_rng(1)
+    truth = np.arange(200) % 2
+    X = 3.0 * truth[:, None] + rng.normal(size=(200, 4))
+    y = np.where(np.arange(200) < 12, truth, -1)
+    assert not CoEMClassifier(GaussianNB(), views=([0, 1], [2, 3])).fit(X, y).collapsed_

@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 
-from leaven._compat import Interval
+from leaven._compat import Interval, StrOptions
 from leaven._labels import UNLABELED, one_hot
 from leaven.base import seeded_clone, take_rows
-from leaven.exceptions import ConvergenceWarning
+from leaven.exceptions import ConvergenceWarning, LeavenWarning
 from leaven.self_labeling._meta import (
     MetaClassifierMixin,
     class_probabilities,
@@ -30,6 +31,8 @@ from leaven.self_labeling._views import (
     take_view,
 )
 
+_FOLDS = 5  # of the few labels; two suffice to notice a fall to chance
+_SMALLEST_SHARE = 0.1  # of its share of the labels; labels are seldom drawn more unequally
 _SMALLEST_WEIGHT = 1e-8  # a row that counts less moves no estimate, and is left out
 
 
@@ -60,6 +63,46 @@ def soft_training_set(
     return rows, codes, distributions[rows, codes]
 
 
+def collapse_reason(
+    accuracy: float,
+    supervised: float | None,
+    shares: NDArray[np.float64],
+    expected: NDArray[np.float64],
+) -> str | None:
+    """Say why the end of co-EM is worse than its start, or return None.
+
+    Parameters
+    ----------
+    accuracy : float
+        Of the classifiers at the end, on labeled rows that they have seen.
+    supervised : float or None
+        Of supervised classifiers on labeled rows that they have not seen.
+    shares, expected : ndarray of shape (n_classes,)
+        Of the classes among the unlabeled rows, and among the labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.self_labeling._co_em import collapse_reason
+    >>> collapse_reason(0.5, 0.75, np.array([0.4, 0.6]), np.array([0.5, 0.5]))
+    'it gets 50% of the labeled rows right, held-out supervised classifiers get 75%'
+    >>> collapse_reason(0.8, 0.75, np.array([0.99, 0.01]), np.array([0.5, 0.5]))
+    'a class with 50% of the labels is left with 1% of the unlabeled rows'
+    """
+    if supervised is not None and accuracy < supervised:
+        return (
+            f"it gets {accuracy:.0%} of the labeled rows right, held-out supervised classifiers "
+            f"get {supervised:.0%}"
+        )
+    worst = int(np.argmin(shares / expected))
+    if shares[worst] < _SMALLEST_SHARE * expected[worst]:
+        return (
+            f"a class with {expected[worst]:.0%} of the labels is left with {shares[worst]:.0%} "
+            "of the unlabeled rows"
+        )
+    return None
+
+
 class CoEMClassifier(MetaClassifierMixin, BaseEstimator):
     """Expectation-maximization across two views.
 
@@ -81,6 +124,9 @@ class CoEMClassifier(MetaClassifierMixin, BaseEstimator):
         Two views, as in :class:`CoTrainingClassifier`; None splits the columns at random.
     max_iter : int, default=100
         Rounds at most.
+    collapse : {"warn", "stop", "ignore"}, default="warn"
+        What to do when the views have led each other astray, see Notes: warn and keep the
+        answer, or warn and go back to the classifiers of the labeled rows alone.
     tol : float, default=1e-3
         The rounds end when, averaged over the unlabeled rows and both views, no more
         probability than this moves from one class to another.
@@ -102,6 +148,8 @@ class CoEMClassifier(MetaClassifierMixin, BaseEstimator):
     n_iter_ : int
         Rounds; in each both views are fitted once.
     converged_ : bool
+    collapsed_ : bool
+        Whether the end is worse than the start by the labels, see Notes.
     objective_trace_ : ndarray of shape (n_iter_,)
         The probability on which the views disagree after each round, averaged over the
         unlabeled rows: half the absolute difference. It falls in general; that it never
@@ -116,6 +164,11 @@ class CoEMClassifier(MetaClassifierMixin, BaseEstimator):
     A fit holds each unlabeled row once for every class to which it gives probability: at
     most ``n_classes`` copies of a view, and about one when the classifiers are as sure as
     naive Bayes is on text.
+
+    Views that are too weak teach each other nonsense, and all unlabeled rows may end in one
+    class. That is detected by the labels: the two classifiers at the end, which have seen them,
+    get fewer of them right than classifiers of the other labels alone, by cross-validation of
+    the supervised fit; or a class is left with less than a tenth of its share of the labels.
 
     References
     ----------
@@ -140,6 +193,7 @@ class CoEMClassifier(MetaClassifierMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "collapse": [StrOptions({"warn", "stop", "ignore"})],
         "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -152,6 +206,7 @@ class CoEMClassifier(MetaClassifierMixin, BaseEstimator):
         *,
         views: Any = None,
         max_iter: int = 100,
+        collapse: str = "warn",
         tol: float = 1e-3,
         random_state: Any = None,
         verbose: int = 0,
@@ -160,6 +215,7 @@ class CoEMClassifier(MetaClassifierMixin, BaseEstimator):
         self.estimator = estimator
         self.views = views
         self.max_iter = max_iter
+        self.collapse = collapse
         self.tol = tol
         self.random_state = random_state
         self.verbose = verbose
@@ -187,6 +243,7 @@ class CoEMClassifier(MetaClassifierMixin, BaseEstimator):
         self.views_ = fit_views(self.views, X, names, rng)
         parts = [take_view(X, view) for view in self.views_]
         self.estimators_ = [seeded_clone(each, rng) for each in pair]
+        seed = int(rng.randint(np.iinfo(np.int32).max))
         unlabeled = np.flatnonzero(codes == UNLABELED)
         # Rows without a label are all zero here, so the first fit sees the labeled rows only.
         teacher = one_hot(codes, len(self.classes_))
@@ -216,8 +273,73 @@ class CoEMClassifier(MetaClassifierMixin, BaseEstimator):
                 stacklevel=2,
             )
         self.objective_trace_ = np.asarray(trace)
+        self.collapsed_ = False
+        if self.collapse != "ignore" and len(unlabeled):
+            soft = self._check_collapse(parts, codes, soft, seed)
         self._store_transduction(multiply_views(soft[0], soft[1]), codes)
         return self
+
+    def _check_collapse(
+        self,
+        parts: list[Any],
+        codes: NDArray[np.intp],
+        soft: list[NDArray[Any]],
+        seed: int,
+    ) -> list[NDArray[Any]]:
+        """Set ``collapsed_``, warn, and return the probabilities to keep."""
+        given, free = np.flatnonzero(codes != UNLABELED), np.flatnonzero(codes == UNLABELED)
+        truth = codes[given]
+        end = multiply_views(*(self._distributions(v, parts[v], given) for v in range(2)))
+        share = np.bincount(truth) / len(truth)
+        answer = multiply_views(soft[0][free], soft[1][free]).argmax(axis=1)
+        reason = collapse_reason(
+            float((end.argmax(axis=1) == truth).mean()),
+            self._held_out_accuracy(parts, codes, given, seed),
+            np.bincount(answer, minlength=len(share)) / len(free),
+            share,
+        )
+        self.collapsed_ = reason is not None
+        if reason is None:
+            return soft
+        backwards = self.collapse == "stop"
+        warnings.warn(
+            f"CoEMClassifier collapsed: {reason}. "
+            + (
+                "The classifiers of the labeled rows alone are kept."
+                if backwards
+                else "The views are too weak for each other: give better views=, use "
+                "CoTrainingClassifier, or set collapse='stop' to fall back to the labeled rows."
+            ),
+            LeavenWarning,
+            stacklevel=3,
+        )
+        if not backwards:
+            return soft
+        alone = one_hot(codes, len(self.classes_))
+        for view in range(2):
+            self._fit_soft(view, parts[view], alone)
+            soft[view][free] = self._distributions(view, parts[view], free)
+        return soft
+
+    def _held_out_accuracy(
+        self, parts: list[Any], codes: NDArray[np.intp], given: NDArray[np.intp], seed: int
+    ) -> float | None:
+        """Accuracy of the two supervised classifiers by cross-validation, if there are folds."""
+        truth = codes[given]
+        n_folds = min(_FOLDS, int(np.bincount(truth).min()))
+        if n_folds < 2:
+            return None
+        right = 0
+        folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+        for train, test in folds.split(given[:, None], truth):
+            found = []
+            for view, part in enumerate(parts):
+                fitted = clone(self.estimators_[view])
+                fit_classifier(fitted, take_rows(part, given[train]), self.classes_[truth[train]])
+                rows = take_rows(part, given[test])
+                found.append(class_probabilities(fitted, self.classes_, rows))
+            right += int((multiply_views(*found).argmax(axis=1) == truth[test]).sum())
+        return right / len(given)
 
     def _wrapped(self) -> list[Any]:
         return list(pair_of_estimators(self.estimator))

@@ -111,6 +111,18 @@ class SetredClassifier(MetaClassifierMixin, BaseEstimator):
 
     Notes
     -----
+    The definition of [1]_ and where it is here: candidates of a round are the most confident
+    rows of each class, in proportion to the classes (``per_round``), from a pool of unlabeled
+    rows (``pool_size``); the graph over labeled rows and candidates is the relative neighborhood
+    graph (``graph="relative"``) with weights ``1 / (1 + d)``; under the null hypothesis a vertex
+    has each label with its proportion, independently of the graph, so that the cut edge weight
+    ``J_i`` has mean ``(1 - P(y_i)) Σ w_ij`` and variance ``P(y_i) (1 - P(y_i)) Σ w_ij²``; a
+    candidate is accepted where ``J_i`` lies in the left rejection region of its normal
+    distribution at ``significance=0.1``; accepted or not, it does not come back; there are 40
+    rounds at most. Ours are the exact test, the k-nearest-neighbor graph, and that all unlabeled
+    rows are looked at by default where the paper draws a pool. Proportions are those of the
+    labeled rows and the candidates together.
+
     A round costs O(c m d) for c candidates and m labeled rows with d columns, and holds no
     m × m distances.
 
