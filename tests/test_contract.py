@@ -62,6 +62,7 @@ EXEMPT: dict[tuple[str, str], str] = {
     ("CoForestClassifier", "exchange"): DRAWS,
     ("CoTrainingClassifier", "permutation"): DRAWS,
     ("SetredClassifier", "permutation"): DRAWS,
+    ("StatisticalCoLearningClassifier", "permutation"): DRAWS,
     ("TriTrainingClassifier", "permutation"): DRAWS,
 }
 
