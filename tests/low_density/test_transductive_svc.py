@@ -10,7 +10,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from leaven.exceptions import ConvergenceWarning, MemoryBoundError
-from leaven.low_density import TransductiveSVC
+from leaven.low_density import S4VM, TransductiveSVC
+from leaven.low_density import _problem as low_density_problem
 from leaven.low_density._margins import class_counts, margin_probabilities, ratio_probabilities
 
 SOLVERS = ["switching", "annealing", "gradient", "continuation", "branch-and-bound"]
@@ -252,3 +253,37 @@ def test_memory_bound(monkeypatch):
     monkeypatch.setattr("leaven.low_density._kernels.MAX_GRAM_BYTES", 50)
     with pytest.raises(MemoryBoundError, match=r"kernel matrix of 3 rows.*kernel='linear'"):
         TransductiveSVC(kernel="rbf").fit(np.arange(6.0).reshape(3, 2), [0, 1, -1])
+
+
+@pytest.mark.parametrize("solver", ["switching", "annealing"])
+def test_outliers_beyond_rounding_end(solver, monkeypatch):
+    # Values that differ by twelve orders of magnitude leave the Newton system no digits; the
+    # trainings went on for hours. How much work is done is counted, not timed.
+    steps = []
+    solve = low_density_problem.solve_svm
+
+    def counted(*args, **options):
+        solution = solve(*args, **options)
+        steps.append(solution.n_iter)
+        return solution
+
+    monkeypatch.setattr(low_density_problem, "solve_svm", counted)
+    X = np.random.RandomState(0).normal(size=(16, 3))
+    X[::7] *= 1e12
+    y = np.where(np.arange(16) < 6, np.arange(16) % 2, -1)
+    with pytest.warns(ConvergenceWarning):
+        machine = TransductiveSVC(solver=solver).fit(X, y)
+    assert not machine.converged_
+    assert np.isfinite(machine.label_distributions_).all()
+    assert max(steps) <= low_density_problem.MAX_STEPS
+    assert sum(steps) < 20_000
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
+@pytest.mark.parametrize("cls", [TransductiveSVC, S4VM])
+def test_values_whose_squares_overflow_are_refused(cls, kernel):
+    X = [[0.0, 1e200], [1.0, -1e200], [2.0, 1e100]]
+    if cls is S4VM and kernel == "poly":
+        pytest.skip("S4VM has no such kernel")
+    with pytest.raises(ValueError, match=rf"{cls.__name__}.*column 1 are too large.*1e\+200"):
+        cls(kernel=kernel).fit(X, [0, 1, -1])

@@ -12,7 +12,7 @@ from leaven.low_density._problem import (
     top_labels,
 )
 from leaven.low_density._rows import Array
-from leaven.low_density._svm import SVMSolution, hinge, solve_svm
+from leaven.low_density._svm import SVMSolution, hinge
 
 # Both as in Sindhwani, Keerthi and Chapelle (2006).
 START = 10.0  # temperature in units of C*
@@ -95,4 +95,4 @@ def solve_annealing(problem: S3VMProblem, *, tol: float, max_iter: int) -> S3VMR
 
 def _train(problem: S3VMProblem, p: Array, start: SVMSolution, tol: float) -> SVMSolution:
     positive, negative = problem.costs(p, problem.C_unlabeled)
-    return solve_svm(problem.rows, positive, negative, start=start, tol=tol)
+    return problem.train(problem.rows, positive, negative, start=start, tol=tol)

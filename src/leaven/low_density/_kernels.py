@@ -15,6 +15,9 @@ from leaven.low_density._rows import Array
 # Largest kernel matrix, in bytes of float64: about 23,000 rows.
 MAX_GRAM_BYTES = 4 * 2**30
 
+# Largest value of X: scores are sums of squares of such values, and are squared once more.
+MAX_MAGNITUDE = 1e70
+
 
 def resolve_gamma(gamma: float | str, X: Any) -> float:
     """``"scale"`` and ``"auto"`` as numbers, as in :class:`sklearn.svm.SVC`."""
@@ -66,7 +69,27 @@ def kernel_matrix(
         "rbf": {"gamma": gamma},
         "poly": {"gamma": gamma, "degree": degree, "coef0": coef0},
     }[kernel]
-    return np.asarray(pairwise_kernels(X, Y, metric=kernel, **options), dtype=np.float64)
+    with np.errstate(over="ignore"):
+        K = np.asarray(pairwise_kernels(X, Y, metric=kernel, **options), dtype=np.float64)
+    if not np.isfinite(K).all():
+        raise ValueError(
+            f"Values of the {kernel!r} kernel are too large for floating point numbers. Scale the "
+            "columns of X first, for example by sklearn.preprocessing.StandardScaler, or set gamma."
+        )
+    return K
+
+
+def check_magnitude(caller: Any, X: Any) -> None:
+    """Refuse values whose squares would overflow on the way, and name the column."""
+    sizes = abs(X).max(axis=0)
+    sizes = np.ravel(sizes.toarray() if sparse.issparse(sizes) else sizes)
+    column = int(sizes.argmax())
+    if float(sizes[column]) > MAX_MAGNITUDE:
+        raise ValueError(
+            f"{type(caller).__name__} computes with squares of the values of X, and those of "
+            f"column {column} are too large for that, up to {sizes[column]:.3g}. Scale the columns "
+            "first, for example by sklearn.preprocessing.StandardScaler."
+        )
 
 
 def check_precomputed(X: Any) -> None:

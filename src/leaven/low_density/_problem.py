@@ -9,9 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leaven.low_density._rows import Array, Rows
-from leaven.low_density._svm import SVMSolution, hinge, solve_svm
+from leaven.low_density._svm import MAX_STEPS, SVMSolution, hinge, solve_svm
 
 logger = logging.getLogger("leaven")
+
+# After so many trainings that did not converge, the later ones of the same problem are cut to so
+# many Newton steps: each starts from the one before, and the loops above make hundreds.
+STALLED_TRAININGS = 3
+STEPS_WHEN_STALLED = 20
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,7 @@ class S3VMProblem:
     n_positive: int
     log_level: int = logging.DEBUG
     unlabeled: NDArray[np.intp] = field(init=False)
+    _stalled: list[float] = field(init=False, default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "unlabeled", np.flatnonzero(self.signs == 0))
@@ -67,14 +73,44 @@ class S3VMProblem:
         positive, negative = self.costs((labels > 0).astype(np.float64), C_star)
         if (labels == 0).any():
             negative[self.unlabeled[labels == 0]] = 0.0
-        return solve_svm(self.rows, positive, negative, start=start, tol=tol, cutoff=cutoff)
+        return self.train(self.rows, positive, negative, start=start, tol=tol, cutoff=cutoff)
+
+    @property
+    def stalled(self) -> bool:
+        """Whether rounding has kept several trainings from converging."""
+        return len(self._stalled) >= STALLED_TRAININGS
+
+    def train(
+        self,
+        rows: Rows,
+        positive: Array,
+        negative: Array,
+        *,
+        start: SVMSolution | None = None,
+        tol: float,
+        cutoff: float = np.inf,
+    ) -> SVMSolution:
+        """:func:`solve_svm` with less effort where several trainings did not converge."""
+        stalled = self.stalled
+        solution = solve_svm(
+            rows,
+            positive,
+            negative,
+            start=start,
+            tol=tol,
+            max_steps=STEPS_WHEN_STALLED if stalled else MAX_STEPS,
+            cutoff=cutoff,
+        )
+        if not (solution.converged or stalled):
+            self._stalled.append(solution.primal)
+        return solution
 
     def supervised(self, tol: float) -> SVMSolution:
         """The SVM of the labeled rows alone; its scores cover all rows."""
         labeled = np.flatnonzero(self.signs)
         signs = self.signs[labeled]
         costs = (np.where(signs > 0, self.C, 0.0), np.where(signs < 0, self.C, 0.0))
-        part = solve_svm(self.rows.subset(labeled), *costs, tol=tol)
+        part = self.train(self.rows.subset(labeled), *costs, tol=tol)
         duals = (np.zeros(self.rows.n_rows), np.zeros(self.rows.n_rows))
         duals[0][labeled], duals[1][labeled] = part.duals
         return replace(part, vector=self.rows.extend(part.vector, labeled), duals=duals)

@@ -28,12 +28,13 @@ def refine(problem: S3VMProblem, result: S3VMResult, *, tol: float) -> S3VMResul
     rows of each label are tried by training; a pair is given up as soon as the dual value shows
     that it does not gain. Where no pair gains, a chain of up to six exchanges, each the best of
     four, may pass through worse labelings (Kernighan and Lin, 1970). The objective falls at
-    every step that is kept.
+    every step that is kept. Where rounding has kept the trainings from converging, objectives
+    cannot be compared, and nothing is tried.
     """
-    if len(problem.unlabeled) > MAX_ROWS:
+    if len(problem.unlabeled) > MAX_ROWS or problem.stalled:
         return result
     search = _LocalSearch(problem, result, tol)
-    while search.try_pairs() or search.try_chain():
+    while not problem.stalled and (search.try_pairs() or search.try_chain()):
         pass
     if search.labels is result.labels:
         return result

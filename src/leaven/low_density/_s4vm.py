@@ -17,7 +17,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from leaven._compat import Interval, StrOptions
 from leaven._labels import UNLABELED
 from leaven.base import TransductionMixin
-from leaven.low_density._kernels import check_gram_size, kernel_matrix, resolve_gamma
+from leaven.low_density._kernels import (
+    check_gram_size,
+    check_magnitude,
+    kernel_matrix,
+    resolve_gamma,
+)
 from leaven.low_density._margins import margin_probabilities
 from leaven.low_density._problem import S3VMProblem, top_labels
 from leaven.low_density._rows import Array, FeatureRows, GramRows, Rows
@@ -25,6 +30,9 @@ from leaven.low_density._switching import descend
 
 # Of the separators that are only candidates; libsvm stops at the same.
 _SVM_TOLERANCE = 1e-3
+# Steps of libsvm, which has no bound of its own; a few times the number of rows is usual, and
+# this many take about a second on small data.
+_LIBSVM_STEPS = 1_000_000
 
 
 def gains(labels: Array, separators: Array, baseline: Array, risk: float) -> Array:
@@ -235,10 +243,11 @@ class S4VM(TransductionMixin, BaseEstimator):
                 f"y holds {len(self.classes_)} classes. Wrap S4VM into OneVsRestClassifier on "
                 "labeled rows, or use TransductiveSVC."
             )
+        check_magnitude(self, X)
         rng = check_random_state(self.random_state)
         labeled = codes != UNLABELED
         gamma = resolve_gamma(self.gamma, X) if self.kernel == "rbf" else "scale"
-        svc = SVC(C=self.C, kernel=self.kernel, gamma=gamma)
+        svc = SVC(C=self.C, kernel=self.kernel, gamma=gamma, max_iter=_LIBSVM_STEPS)
         svc.fit(X[labeled], codes[labeled])
         chosen = codes.copy()
         self.worst_gain_ = 0.0

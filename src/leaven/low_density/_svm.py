@@ -22,9 +22,14 @@ COLD_WIDTH = 4.0  # at w = 0 every row is inside it, wherever the bias is in [-1
 WARM_WIDTH = 0.5  # a start from a similar problem has few rows on the wrong side of the margin
 MIN_WIDTH = 1e-5  # below this, the Hessian of the smoothed hinge loses its digits
 MAX_NEWTON = 50  # per width; ten are usual
+# Newton steps of one training, over all widths: a hundred are usual, and more than this only
+# where values of X differ by so many orders of magnitude that the system has lost its digits.
+MAX_STEPS = 300
 STALL_LIMIT = 4  # widths without progress before rounding is taken for the cause
-# A gap this many times tol is accepted when rounding stops all progress.
+# A gap this many times tol, but at most a hundredth of the objective, is accepted when rounding
+# stops all progress.
 STALL_FACTOR = 1e3
+MAX_GAP = 0.01
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,7 @@ def solve_svm(
     start: SVMSolution | None = None,
     tol: float = 1e-9,
     max_iter: int = 60,
+    max_steps: int = MAX_STEPS,
     cutoff: float = np.inf,
 ) -> SVMSolution:
     """Minimize the SVM objective by the method of multipliers with Newton steps.
@@ -99,6 +105,8 @@ def solve_svm(
         Largest duality gap, relative to the objective.
     max_iter : int
         Largest number of multiplier updates.
+    max_steps : int
+        Largest number of Newton steps, over all updates.
     cutoff : float
         Stop when the dual value shows that the optimum is not below this.
 
@@ -135,6 +143,7 @@ def solve_svm(
             width,
             accuracy=tol if untouched else max(tol, 0.03 * gap),
             min_steps=0 if untouched else 1,
+            max_steps=min(MAX_NEWTON, max_steps - n_newton),
         )
         n_newton += steps
         point = _evaluate(rows, positive, negative, vector, duals, dual, n_newton)
@@ -150,9 +159,10 @@ def solve_svm(
         elif new_gap > 0.1 * gap:
             width = max(0.4 * width, MIN_WIDTH)
         gap = min(gap, new_gap)
-        if stalled > STALL_LIMIT:  # rounding has been reached: this is as exact as it gets
+        # Rounding has been reached: this is as exact as it gets.
+        if stalled > STALL_LIMIT or n_newton >= max_steps:
             break
-    return replace(best, converged=bool(gap <= STALL_FACTOR * tol))
+    return replace(best, converged=bool(gap <= min(STALL_FACTOR * tol, MAX_GAP)))
 
 
 def _minimize_envelope(
@@ -166,6 +176,7 @@ def _minimize_envelope(
     *,
     accuracy: float,
     min_steps: int,
+    max_steps: int,
 ) -> tuple[Vector, float, tuple[Array, Array], float, int]:
     """Semismooth Newton on the objective with both hinges replaced by shifted envelopes.
 
@@ -177,7 +188,7 @@ def _minimize_envelope(
     envelope = _Envelope(positive, negative, duals, width)
     margins = vector[1] + bias
     (up, un), new_duals, loss = envelope(margins)
-    for step in range(MAX_NEWTON + 1):
+    for step in range(max_steps + 1):
         coefficients = new_duals[0] - new_duals[1]
         combined = rows.combine(coefficients)
         gradient = _subtract(vector, combined)
@@ -189,7 +200,7 @@ def _minimize_envelope(
             0.5 * rows.inner(gradient, gradient) <= target
             and abs(bias_gradient) * max(1.0, abs(bias)) <= target
         )
-        if step == MAX_NEWTON or (step >= min_steps and small):
+        if step == max_steps or (step >= min_steps and small):
             break
         weights = np.where((up > 0) & (up < positive), positive / width, 0.0)
         weights += np.where((un > 0) & (un < negative), negative / width, 0.0)

@@ -67,7 +67,8 @@ def descend(
     over rows, so disjoint pairs add up, and each of them lowers it. Training starts from that
     ``(w, b)`` and never returns a worse point. So the objective falls strictly from one round
     to the next, no labeling comes back, and the loop ends, as when one pair is exchanged at a
-    time; only the number of trainings is smaller.
+    time; only the number of trainings is smaller. Where it does not fall, rounding is larger
+    than what a pair gains, and the loop ends as well.
 
     With ``final`` the last training has the full accuracy ``tol``, the others its square root.
 
@@ -76,7 +77,7 @@ def descend(
     solution, labels, n_rounds, converged
     """
     loose = stage_tolerance(tol)
-    accuracy, solution = loose, start
+    accuracy, solution, last = loose, start, np.inf
     for rounds in range(1, max_iter + 1):
         solution = problem.solve(labels, C_unlabeled=C_unlabeled, start=solution, tol=accuracy)
         new, n_pairs = exchange_pairs(labels, solution.scores[problem.unlabeled])
@@ -84,7 +85,9 @@ def descend(
             accuracy = tol  # and look once more for pairs, at the exact scores
         elif n_pairs <= few:
             return solution, new, rounds, solution.converged
-        labels = new
+        elif solution.primal >= last:
+            return solution, labels, rounds, solution.converged
+        labels, last = new, solution.primal
     solution = problem.solve(labels, C_unlabeled=C_unlabeled, start=solution, tol=tol)
     return solution, labels, max_iter, False
 

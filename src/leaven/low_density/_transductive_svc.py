@@ -22,6 +22,7 @@ from leaven.low_density._continuation import solve_continuation
 from leaven.low_density._gradient import solve_gradient
 from leaven.low_density._kernels import (
     check_gram_size,
+    check_magnitude,
     check_precomputed,
     kernel_matrix,
     nearest_kernel,
@@ -258,6 +259,7 @@ class TransductiveSVC(TransductionMixin, BaseEstimator):
         fractions = self._fractions(codes)
         unlabeled = codes == UNLABELED
         counts = class_counts(fractions, int(unlabeled.sum()))
+        check_magnitude(self, X)
         rows = self._rows(X)
         tol = self._tolerance(X)
         results, problems = [], []

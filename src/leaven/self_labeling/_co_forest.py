@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from leaven._compat import HasMethods, Interval
 from leaven._labels import UNLABELED, one_hot
 from leaven.base import TransductionMixin, seeded_clone
+from leaven.self_labeling._meta import class_probabilities
 from leaven.self_labeling._tri_training import bootstrap_rows
 
 
@@ -221,7 +222,9 @@ class CoForestClassifier(TransductionMixin, BaseEstimator):
 
     def _mean_probabilities(self, X: Any) -> NDArray[np.float64]:
         # Every bag holds a row of every class, so that all trees know all classes.
-        return np.asarray(np.mean([each.predict_proba(X) for each in self.estimators_], axis=0))
+        codes = np.arange(len(self.classes_))
+        found = [class_probabilities(each, codes, X) for each in self.estimators_]
+        return np.asarray(np.mean(found, axis=0))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the mean of the trees' class probabilities.
