@@ -8,6 +8,8 @@ import secrets
 import shutil
 import sys
 import time
+import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -20,6 +22,24 @@ _PREFIX, _SUFFIX = ".leaven-", ".tmp"
 
 # Where files cannot be locked (Windows), a part this old is of a run that was killed.
 _STALE_SECONDS = 3600.0
+
+
+# What damaged or foreign content can raise on its way through zipfile, json and numpy.
+DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    KeyError,
+    TypeError,
+    AttributeError,
+    IndexError,
+    OverflowError,
+    RecursionError,
+    UnicodeDecodeError,
+    EOFError,
+    NotImplementedError,
+    ValueError,
+    OSError,  # an offset before the beginning of the file
+)
 
 
 def output_problem(path: str | os.PathLike[str]) -> str | None:

@@ -352,3 +352,14 @@ def test_paths(tmp_path):
     (tmp_path / "text.leaven").write_text("plain text")
     with pytest.raises(ModelFileError, match="not a model file of leaven"):
         read_header(tmp_path / "text.leaven")
+
+
+def test_a_file_that_points_before_its_beginning_is_damaged(forest, tmp_path):
+    # zipfile seeks to a negative offset, and the system says "Invalid argument".
+    content = bytearray(forest.read_bytes())
+    end = content.rindex(b"PK\5\6")
+    content[end + 16 : end + 20] = (2**32 - 2).to_bytes(4, "little")
+    (tmp_path / "damaged.leaven").write_bytes(content)
+    for read in (read_header, lambda path: load_object(path, kind="forest")):
+        with pytest.raises(ModelFileError, match="damaged"):
+            read(tmp_path / "damaged.leaven")

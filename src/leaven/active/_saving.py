@@ -7,8 +7,11 @@ The file is a zip archive:
 - ``labels.json``: labels, steps and settings, readable by any program.
 - ``X*.npy``: the rows, if they are stored as an array or a sparse matrix.
 - ``predictions_*.npy``: what the stopping rules compare.
-- ``objects.pickle``: estimator, strategy and stopping rules, and a data frame or texts if the
-  rows are such.
+- ``objects.json`` and ``objects.bin``: estimator, strategy and stopping rules, and a data frame or
+  texts if the rows are such, as :mod:`leaven.persistence` stores them. Nothing in them is
+  executed.
+- ``objects.pickle`` in their place, if :meth:`ActiveLearner.save` was allowed to pickle and had
+  to. It is opened only by ``load(..., allow_pickle=True)``.
 """
 
 from __future__ import annotations
@@ -31,13 +34,16 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 import leaven
-from leaven._files import atomic_output
+from leaven._files import DAMAGE, atomic_output
 from leaven.active._model import PoolModel
 from leaven.active._state import LabelState, as_python, rows_and_names
+from leaven.persistence import ModelFileError, pack_object, unpack_object
 
 KIND = "leaven active learner"
-FORMAT = 1
-"""Number of the file format: raised when an older leaven could not read the file."""
+# Number of the file format, raised when an older leaven could not read the file, and the numbers
+# that this one reads. In format 1 the objects are always a pickle.
+FORMAT = 2
+READABLE = (1, 2)
 
 Learner = TypeVar("Learner", bound="SavingMixin")
 
@@ -89,23 +95,16 @@ def write_state(
     predictions: dict[str, NDArray[Any]],
     objects: dict[str, Any],
     X: Any,
+    allow_pickle: bool,
 ) -> None:
     """Write the archive to a temporary file beside ``path``, then put it in place at once."""
-    try:
-        pickled = pickle.dumps(objects, protocol=5)
-    except Exception as error:
-        raise ValueError(
-            "The estimator, the strategy or a stopping rule cannot be pickled, so that the state "
-            f"cannot be saved: {error}. Functions defined inside other functions and lambdas are "
-            "the usual cause; define them in a module."
-        ) from error
     # Class names are Python values and JSON cannot tell a number from its name otherwise.
     members: dict[str, bytes] = {
         "header.json": json.dumps(
             {"kind": KIND, "format": FORMAT, "leaven": leaven.__version__, **header}, indent=1
         ).encode(),
         "labels.json": json.dumps(labels).encode(),
-        "objects.pickle": pickled,
+        **_objects_as_members(objects, allow_pickle),
     }
     arrays = {**{f"predictions_{name}": array for name, array in predictions.items()}}
     if sparse.issparse(X):
@@ -126,6 +125,27 @@ def write_state(
             archive.writestr(name, content)
 
 
+def _objects_as_members(objects: dict[str, Any], allow_pickle: bool) -> dict[str, bytes]:
+    """Encode the objects: by :mod:`leaven.persistence`, or by pickle where that is allowed."""
+    try:
+        plain, arrays = pack_object(objects, "learner")
+        return {"objects.json": plain, "objects.bin": arrays}
+    except ModelFileError as error:
+        if not allow_pickle:
+            raise ValueError(
+                f"{error} For an ActiveLearner: save(path, allow_pickle=True), and load it with "
+                "allow_pickle=True."
+            ) from error
+    try:
+        return {"objects.pickle": pickle.dumps(objects, protocol=5)}
+    except Exception as error:
+        raise ValueError(
+            "The estimator, the strategy or a stopping rule cannot be pickled, so that the state "
+            f"cannot be saved: {error}. Functions defined inside other functions and lambdas are "
+            "the usual cause; define them in a module."
+        ) from error
+
+
 class StoredState:
     """A file written by :func:`write_state`, its header checked when it is opened."""
 
@@ -135,7 +155,9 @@ class StoredState:
             with zipfile.ZipFile(self.path) as archive:
                 self._names = archive.namelist()
             self.header: dict[str, Any] = self._json("header.json")
-        except (zipfile.BadZipFile, KeyError, json.JSONDecodeError) as error:
+        except FileNotFoundError:
+            raise
+        except DAMAGE as error:
             raise ValueError(
                 f"{self.path} is no saved ActiveLearner: {error}. Give a file that was written by "
                 "ActiveLearner.save."
@@ -146,7 +168,7 @@ class StoredState:
 
     def _check_version(self) -> None:
         saved, number = str(self.header.get("leaven")), self.header.get("format")
-        if number == FORMAT and compatible(saved, leaven.__version__):
+        if number in READABLE and compatible(saved, leaven.__version__):
             return
         raise ValueError(
             f"{self.path} was saved by leaven {saved} (format {number}), but this is leaven "
@@ -189,13 +211,30 @@ class StoredState:
         parts = tuple(self._array(f"X_{part}.npy") for part in ("data", "indices", "indptr"))
         return sparse.csr_array(parts, shape=tuple(self._array("X_shape.npy").tolist()))
 
-    def objects(self) -> dict[str, Any]:
-        """Unpickle the estimator and what goes with it."""
+    def objects(self, allow_pickle: bool) -> dict[str, Any]:
+        """The estimator and what goes with it."""
+        if "objects.pickle" not in self._names:
+            try:
+                plain, arrays = self._read("objects.json"), self._read("objects.bin")
+                return dict(unpack_object(plain, arrays))
+            except ModelFileError as error:
+                raise ValueError(f"{self.path} cannot be loaded: {error}") from error
+        if not allow_pickle:
+            raise ValueError(
+                f"{self.path} holds a pickle, and to open one can run code that its author put "
+                "there. If you trust the author, load it with allow_pickle=True; otherwise give "
+                "estimator (and X), then the pickle stays closed."
+            )
         return dict(pickle.loads(self._read("objects.pickle")))
 
     def _read(self, name: str) -> bytes:
-        with zipfile.ZipFile(self.path) as archive:
-            return archive.read(name)
+        try:
+            with zipfile.ZipFile(self.path) as archive:
+                return archive.read(name)
+        except FileNotFoundError:
+            raise
+        except DAMAGE as error:
+            raise ValueError(f"{self.path} is damaged: {error}. Go back to a copy.") from error
 
     def _json(self, name: str) -> dict[str, Any]:
         return dict(json.loads(self._read(name)))
@@ -241,11 +280,18 @@ class SavingMixin:
         _trace_names: list[Any]
         _begin: Callable[..., None]
 
-    def save(self, path: str | os.PathLike[str], *, with_rows: bool = True) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        with_rows: bool = True,
+        allow_pickle: bool = False,
+    ) -> None:
         """Write the session to a file; a file of this name is replaced, at once or not at all.
 
         Labels, steps and settings are stored as JSON inside a zip archive, the estimator, the
-        strategy and the stopping rules as a pickle.
+        strategy and the stopping rules as JSON and arrays (:mod:`leaven.persistence`): to load
+        such a file runs nothing that it brings.
 
         Parameters
         ----------
@@ -253,6 +299,9 @@ class SavingMixin:
         with_rows : bool, default=True
             Whether ``X`` is stored too, so that ``load(path)`` needs nothing else. Otherwise
             ``load`` is to be given the same ``X``; it checks that.
+        allow_pickle : bool, default=False
+            Whether an estimator, strategy or rule of another package than leaven and
+            scikit-learn may be pickled. Otherwise it is refused.
         """
         check_is_fitted(self)
         random_state = self.random_state if isinstance(self.random_state, Integral) else None
@@ -294,6 +343,7 @@ class SavingMixin:
                 "fitted_step": self._fitted_step,
             },
             X=self._X if with_rows and as_arrays else None,
+            allow_pickle=allow_pickle,
         )
 
     @classmethod
@@ -305,12 +355,12 @@ class SavingMixin:
         estimator: Any = None,
         strategy: Any = None,
         stopping: Any = None,
+        allow_pickle: bool = False,
     ) -> Learner:
         """Go on with a session that was saved; the next query is what it would have been.
 
-        A file of another version of leaven, or of other rows, is refused with the reason,
-        before anything in it is unpickled. Unpickling can run code: load files that you trust,
-        or give ``estimator`` (and ``X`` if it is a data frame), then nothing is unpickled.
+        A file of another version of leaven, or of other rows, is refused with the reason. Nothing
+        in the file is executed, unless it holds a pickle and ``allow_pickle`` is set.
 
         Parameters
         ----------
@@ -321,6 +371,10 @@ class SavingMixin:
             To be used in place of the saved one, together with ``strategy`` and ``stopping``.
         strategy : query strategy, default=None
         stopping : stopping rule or list of them, default=None
+        allow_pickle : bool, default=False
+            Whether a pickle in the file may be opened, which can run code: only for files whose
+            author you trust. With ``estimator`` (and ``X`` if it is a data frame) it stays
+            closed in any case.
 
         Returns
         -------
@@ -336,7 +390,7 @@ class SavingMixin:
         if rows is None:
             rows = stored.rows()
         if estimator is None or rows is None:
-            objects = stored.objects()
+            objects = stored.objects(allow_pickle)
         if rows is None:
             rows = objects["X"]
             if rows is None:

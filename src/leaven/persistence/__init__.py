@@ -7,7 +7,15 @@ refuses any other name.
 
 from __future__ import annotations
 
-from leaven.persistence._file import FORMAT, FileHeader, load_object, read_header, save_object
+from leaven.persistence._file import (
+    FORMAT,
+    FileHeader,
+    load_object,
+    pack_object,
+    read_header,
+    save_object,
+    unpack_object,
+)
 from leaven.persistence._types import ModelFileError
 
 __all__ = [
@@ -15,6 +23,8 @@ __all__ = [
     "FileHeader",
     "ModelFileError",
     "load_object",
+    "pack_object",
     "read_header",
     "save_object",
+    "unpack_object",
 ]

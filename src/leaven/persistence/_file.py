@@ -12,7 +12,6 @@ import hashlib
 import json
 import platform
 import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -27,7 +26,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from leaven import __version__
-from leaven._files import atomic_output
+from leaven._files import DAMAGE, atomic_output
 from leaven.persistence._decode import Decoder
 from leaven.persistence._encode import Encoder
 from leaven.persistence._types import ModelFileError
@@ -40,21 +39,6 @@ READABLE = (1,)
 _HEADER, _OBJECTS, _ARRAYS = "header.json", "objects.json", "arrays.bin"
 _LARGEST_HEADER = 1 << 22  # 4 MiB; a header of a table with thousands of columns has 200 kB
 _ALIGNMENT = 64  # bytes; arrays that begin at a cache line are read without a copy
-# What damaged or foreign content can raise on its way through zipfile, json and numpy.
-_DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    KeyError,
-    TypeError,
-    AttributeError,
-    IndexError,
-    OverflowError,
-    RecursionError,
-    UnicodeDecodeError,
-    EOFError,
-    NotImplementedError,
-    ValueError,
-)
 
 
 @dataclass(frozen=True)
@@ -122,10 +106,7 @@ def save_object(
     ...     load_object(Path(folder) / "model.leaven", kind="classifier").predict([[0.5], [4.0]])
     array([0, 1])
     """
-    encoder = Encoder()
-    root = encoder.encode(value, kind.replace(" ", "_"))
-    specs, blob = _pack(encoder.arrays)
-    objects = json.dumps({"arrays": specs, "root": root}, separators=(",", ":")).encode()
+    objects, blob = pack_object(value, kind.replace(" ", "_"))
     header = {
         "magic": MAGIC,
         "kind": kind,
@@ -148,7 +129,71 @@ def save_object(
     ):
         archive.writestr(_HEADER, json.dumps(header, indent=1))
         archive.writestr(_OBJECTS, objects)
-        archive.writestr(_ARRAYS, bytes(blob))
+        archive.writestr(_ARRAYS, blob)
+
+
+def pack_object(value: Any, name: str) -> tuple[bytes, bytes]:
+    """Encode an object for a file of another kind than :func:`save_object` writes.
+
+    Parameters
+    ----------
+    value : object
+        As for :func:`save_object`.
+    name : str
+        Leads to the parts of the object in error messages.
+
+    Returns
+    -------
+    objects, arrays : bytes
+        JSON, and the numbers that it refers to.
+
+    Raises
+    ------
+    ModelFileError
+        If something in the object cannot be stored.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.persistence import pack_object, unpack_object
+    >>> unpack_object(*pack_object({"weights": np.array([0.5, 2.0])}, "settings"))
+    {'weights': array([0.5, 2. ])}
+    """
+    encoder = Encoder()
+    root = encoder.encode(value, name)
+    specs, blob = _pack(encoder.arrays)
+    return json.dumps({"arrays": specs, "root": root}, separators=(",", ":")).encode(), bytes(blob)
+
+
+def unpack_object(objects: bytes, arrays: bytes) -> Any:
+    """Give the object that :func:`pack_object` encoded. Nothing in it is executed.
+
+    Parameters
+    ----------
+    objects, arrays : bytes
+
+    Returns
+    -------
+    object
+
+    Raises
+    ------
+    ModelFileError
+        If the bytes are damaged or ask for classes of other packages.
+
+    Examples
+    --------
+    >>> from leaven.persistence import pack_object, unpack_object
+    >>> unpack_object(*pack_object((1, "two"), "pair"))
+    (1, 'two')
+    """
+    try:
+        content = json.loads(objects)
+        return Decoder(_unpack(content["arrays"], arrays)).decode(content["root"])
+    except ModelFileError:
+        raise
+    except DAMAGE as error:
+        raise ModelFileError(f"The content is damaged: {error}.") from error
 
 
 def read_header(path: str | Path) -> FileHeader:
@@ -219,12 +264,10 @@ def load_object(path: str | Path, *, kind: str) -> Any:
                 objects, blob = archive.read(_OBJECTS), archive.read(_ARRAYS)
             if _fingerprint(objects, blob) != header.fingerprint:
                 raise ModelFileError("its content is not what was written")
-            content = json.loads(objects)
-            arrays = _unpack(content["arrays"], blob)
-            return Decoder(arrays).decode(content["root"])
+            return unpack_object(objects, blob)
         except ModelFileError as error:
             raise ModelFileError(f"{path} cannot be loaded: {error}") from error
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise ModelFileError(f"{path} is damaged: {error}. Save the model again.") from error
 
 
@@ -253,7 +296,7 @@ def _read_header(path: str | Path, file: IO[bytes]) -> FileHeader:
             fingerprint=str(raw["fingerprint"]),
             about=dict(raw["about"]),
         )
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise ModelFileError(
             f"{path} is not a model file of leaven, or is damaged: {error}. Give a file that was "
             "written by 'leaven label --save'."
