@@ -30,8 +30,9 @@ lint: $(VENV)/.dev
 	$(BIN)/codespell
 	$(BIN)/mypy
 
+DOCS_VERSION ?= dev
 docs: $(VENV)/.dev
-	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	DOCS_VERSION=$(DOCS_VERSION) $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	$(BIN)/python docs/check_site.py docs/_build/html
 	@echo "The documentation is in docs/_build/html/index.html"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -27,7 +28,7 @@ release = version = leaven.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
+    "mathml",
     "myst_parser",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
@@ -53,6 +54,21 @@ nitpick_ignore_regex = [("py:.*", r"(?!leaven\b).*")]
 
 html_theme = "furo"
 html_title = f"leaven {release}"
+html_math_renderer = "mathml"
+html_static_path = ["_static"]
+html_css_files = ["custom.css"]
+# The folder of publish.py in which these pages will stand: "dev", or the number of a tag.
+html_context = {"folder": os.environ.get("DOCS_VERSION", "dev").removeprefix("v")}
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/versions.html",
+        "sidebar/scroll-end.html",
+    ]
+}
 
 sphinx_gallery_conf = {
     "examples_dirs": str(HERE.parent / "examples"),

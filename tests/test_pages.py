@@ -18,6 +18,7 @@ sys.path.insert(0, str(DOCS))
 
 import check_site  # noqa: E402
 import notebook_pages  # noqa: E402
+import publish  # noqa: E402
 
 from leaven.cli import main  # noqa: E402
 
@@ -149,3 +150,32 @@ def test_dead_links_and_far_scripts_are_found(tmp_path: Path) -> None:
     assert list(check_site.problems(far)) == [
         "index.html loads https://example.org/a.js from another server"
     ]
+
+
+def test_versions_stand_beside_each_other(tmp_path: Path) -> None:
+    html, site = tmp_path / "html", tmp_path / "site"
+    html.mkdir()
+    (html / "index.html").write_text("first")
+    assert publish.publish(html, site, "dev") == ["dev"]
+    assert "url=dev/" in (site / "index.html").read_text()
+    publish.publish(html, site, "0.9.0")
+    (html / "index.html").write_text("second")
+    (html / "new.html").write_text("new")
+    # Numbers, not letters: 0.10 comes after 0.9.
+    assert publish.publish(html, site, "0.10.0") == ["0.10.0", "0.9.0", "dev"]
+    assert "url=0.10.0/" in (site / "index.html").read_text()
+    assert (site / "versions.js").read_text() == (
+        'window.LEAVEN_VERSIONS = ["0.10.0", "0.9.0", "dev"];\n'
+    )
+    assert (site / "0.9.0" / "index.html").read_text() == "first"
+    assert (site / "0.10.0" / "new.html").exists()
+    with pytest.raises(ValueError, match=r"Got '\.\./x'"):
+        publish.publish(html, site, "../x")
+
+
+def test_every_method_page_shows_where_it_works_and_fails() -> None:
+    pages = ["harmonic", "graph_based", "graphs", "generative", "self_labeling", "low_density"]
+    for page in [*pages, "text", "representation", "deep", "active"]:
+        text = (DOCS / "guide" / f"{page}.md").read_text(encoding="utf-8")
+        assert f"sphx_glr_plot_limits_{page}_001.png" in text, page
+        assert (ROOT / "examples" / f"plot_limits_{page}.py").is_file(), page
