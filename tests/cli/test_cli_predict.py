@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 
+import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 from leaven.cli import main
 from leaven.datasets import load_example
+from leaven.tables import _embed
 
 
 def run(*args):
@@ -105,3 +107,66 @@ def test_compare_does_not_replace_its_input(tmp_path):
     assert done.exit_code == 2
     assert "is the input. Name another file." in done.stderr
     assert (tmp_path / "in.csv").read_bytes() == before
+
+
+def test_vectors_are_kept_and_asked_for(tmp_path):
+    tickets = load_example("support_tickets").head(120)
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "v.npy", rng.normal(size=(120, 3)))
+    tickets.to_csv(tmp_path / "t.csv", index=False)
+    options = ["--target", "topic", "--method", "logistic-regression", "--no-report", "--quiet"]
+    vectors = ["--vectors", tmp_path / "v.npy", "--ignore", "text"]
+    model = tmp_path / "t.leaven"
+    done = run("label", tmp_path / "t.csv", *options, *vectors, "--save", model)
+    assert done.exit_code == 0, done.output
+    about = json.loads(run("show", model, "--json").stdout)["about"]
+    assert about["columns"]["vectors"] == "vector"
+    assert about["dropped"]["text"] == "to be ignored"
+    refused = run("predict", model, tmp_path / "t.csv", "--out", tmp_path / "p.csv")
+    assert refused.exit_code == 2
+    assert "Pass --vectors 'vectors.npy'." in refused.stderr
+    assert not (tmp_path / "p.csv").exists()
+    done = run("predict", model, tmp_path / "t.csv", "--out", tmp_path / "p.csv", *vectors[:2])
+    assert done.exit_code == 0, done.output
+    found, wanted = pd.read_csv(tmp_path / "p.csv"), pd.read_csv(tmp_path / "t.labeled.csv")
+    assert found["topic_predicted"].equals(wanted["topic_predicted"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--vectors", "none.npy"], "No such file: none.npy"),
+        (["--ignore", "txet"], "no column to ignore, 'txet'. Did you mean 'text'?"),
+        (["--embed", "some/model"], "needs sentence-transformers or model2vec"),
+    ],
+)
+def test_mistakes_about_vectors_are_one_line(tmp_path, monkeypatch, options, message):
+    monkeypatch.setattr(_embed, "is_installed", lambda name: False)
+    load_example("support_tickets").head(60).to_csv(tmp_path / "t.csv", index=False)
+    done = run("label", tmp_path / "t.csv", "--target", "topic", "--no-report", *options)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert done.stderr.strip().count("\n") == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_embedded_texts_are_kept_beside_the_output(tmp_path, monkeypatch):
+    asked = []
+
+    def embedder(name):
+        def embed(texts):
+            asked.extend(texts)
+            return np.array([[len(text), text.count("a") + 0.5] for text in texts], dtype="f4")
+
+        return embed
+
+    monkeypatch.setattr(_embed, "load_embedder", embedder)
+    tickets = load_example("support_tickets").head(60)
+    tickets.to_csv(tmp_path / "t.csv", index=False)
+    options = ["--target", "topic", "--method", "logistic-regression", "--no-report", "--quiet"]
+    for _ in range(2):
+        done = run("label", tmp_path / "t.csv", *options, "--embed", "some/model")
+        assert done.exit_code == 0, done.output
+    assert asked == tickets["text"].tolist()
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["t.csv", "t.labeled.csv", "t.vectors.npz"]

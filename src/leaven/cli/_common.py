@@ -43,6 +43,18 @@ def reading_options(command: _Function) -> _Function:
             help="A column of texts. Others are detected; may be given several times.",
         ),
         click.option(
+            "--ignore",
+            multiple=True,
+            metavar="COLUMN",
+            help="A column not to learn from; may be given several times.",
+        ),
+        click.option(
+            "--vectors",
+            type=click.Path(dir_okay=False),
+            metavar="FILE.npy",
+            help="Vectors to learn from as well, one line per row; also .npz or .parquet.",
+        ),
+        click.option(
             "--missing",
             multiple=True,
             metavar="CELL",

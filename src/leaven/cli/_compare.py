@@ -58,6 +58,8 @@ def compare(
     file: str,
     target: str,
     text: tuple[str, ...],
+    ignore: tuple[str, ...],
+    vectors: str | None,
     missing: tuple[str, ...],
     delimiter: str | None,
     encoding: str,
@@ -90,6 +92,7 @@ def compare(
         progress = is_terminal()
         options = LabelingOptions(
             text=text,
+            ignore=ignore,
             candidates=parse_names(candidates),
             prior=parse_prior(prior),
             missing=missing,
@@ -101,7 +104,9 @@ def compare(
             table, _ = read_with_format(
                 file, delimiter=parse_delimiter(delimiter), encoding=encoding
             )
-            found = compare_table(table, target, options, n_trials=trials, hide=hide)
+            found = compare_table(
+                table, target, options, n_trials=trials, hide=hide, vectors=vectors
+            )
         if out is not None:
             with atomic_output(out) as stream:
                 stream.write(found.to_markdown().encode("utf-8"))

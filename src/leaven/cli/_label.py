@@ -30,6 +30,12 @@ STANDARD_STREAM = "-"
 @click.argument("file", type=click.Path(allow_dash=True))
 @reading_options
 @click.option(
+    "--embed",
+    metavar="NAME",
+    help="Learn from the vectors of the texts by this model of sentence-transformers or model2vec "
+    "too: a name, or the path of a folder.",
+)
+@click.option(
     "--method",
     default="auto",
     metavar="auto|NAME",
@@ -129,11 +135,14 @@ def label(
     file: str,
     target: str,
     text: tuple[str, ...],
+    ignore: tuple[str, ...],
+    vectors: str | None,
     missing: tuple[str, ...],
     delimiter: str | None,
     encoding: str,
     seed: int,
     jobs: int,
+    embed: str | None,
     method: str,
     candidates: str | None,
     time_limit: float | None,
@@ -193,9 +202,12 @@ def label(
                 sets=sets,
                 target_error=target_error is not None,
                 labels=labels,
+                vectors=vectors,
+                embed=embed,
             )
             many = LabelingOptions(
                 text=text,
+                ignore=ignore,
                 method=method,
                 candidates=parse_names(candidates),
                 time_limit=time_limit,
@@ -246,6 +258,9 @@ def label(
         progress = not quiet and method == "auto" and is_terminal()
         options = LabelingOptions(
             text=text,
+            ignore=ignore,
+            embed=embed,
+            embed_cache=None if embed is None else embedding_cache(out),
             method=method,
             candidates=parse_names(candidates),
             time_limit=time_limit,
@@ -273,7 +288,7 @@ def label(
                 table = take_over_labels(table, target, labels)
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                result = label_table(table, target, options)
+                result = label_table(table, target, options, vectors=vectors)
             page = None if report is None else _page(result, file, delimiter, encoding)
             output.like_input(source, found).write(result.table)
             if report is not None and page is not None:
@@ -356,6 +371,19 @@ def label_many(
         f"{len(done.files):,} files by {summary.method}, learned from {done.n_learned:,} rows; "
         f"wrote {out}{kept}."
     )
+
+
+def embedding_cache(out: str) -> str | None:
+    """Name the file of the vectors of texts after the output, or return None if that is no file.
+
+    Examples
+    --------
+    >>> from leaven.cli._label import embedding_cache
+    >>> embedding_cache("data/tickets.labeled.csv.gz")
+    'data/tickets.vectors.npz'
+    """
+    report = default_report(out)
+    return None if report is None else f"{report.removesuffix('.report.html')}.vectors.npz"
 
 
 def default_report(out: str) -> str | None:

@@ -18,6 +18,12 @@ from leaven.cli._common import console, errors_as_one_line, parse_delimiter
     help="Where to write; '-' is CSV on standard output. [default: FILE with .labeled before "
     "its suffix]",
 )
+@click.option(
+    "--vectors",
+    type=click.Path(dir_okay=False),
+    metavar="FILE.npy",
+    help="The vectors of the rows, if MODEL learned from vectors.",
+)
 @click.option("--probabilities", is_flag=True, help="Also write a column for each class.")
 @click.option("--delimiter", metavar="CHARACTER", help="Field delimiter, if not the suffix's.")
 @click.option("--encoding", default="utf-8", show_default=True, help="Of a text file.")
@@ -27,6 +33,7 @@ def predict(
     model: str,
     file: str,
     out: str | None,
+    vectors: str | None,
     probabilities: bool,
     delimiter: str | None,
     encoding: str,
@@ -59,7 +66,7 @@ def predict(
         )
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            labeled = learned.label(table, probabilities=probabilities)
+            labeled = learned.label(table, probabilities=probabilities, vectors=vectors)
         output.like_input(source, found).write(labeled)
     if quiet:
         return

@@ -15,6 +15,7 @@ from leaven.tables._prepare import TablePreparer
 from leaven.tables._read import read_table, read_with_format
 from leaven.tables._result import ClassCount, LabelingResult, LabelingSummary
 from leaven.tables._target import encode_target
+from leaven.tables._vectors import read_vectors
 from leaven.tables._write import TableOutput, write_table
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "labeled_path",
     "load_model",
     "read_table",
+    "read_vectors",
     "read_with_format",
     "write_table",
 ]

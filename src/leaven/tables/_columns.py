@@ -21,6 +21,7 @@ from leaven.tables._kinds import (
     category_cells,
     rarest_category,
 )
+from leaven.tables._vectors import stack_vectors, vector_length
 
 _CLIP = 3.0
 """Robust standard deviations from the median beyond which a number is an outlier."""
@@ -289,3 +290,31 @@ class TextColumn(TransformerMixin, BaseEstimator):
             n_components = self.decomposition_.n_components
             return np.asarray([f"svd{i}" for i in range(n_components)], dtype=object)
         return np.asarray(self.vectorizer_.get_feature_names_out(), dtype=object)
+
+
+class VectorColumn(TransformerMixin, BaseEstimator):
+    """Vectors, such as embeddings, brought to length one.
+
+    The squared distance of two is then twice one minus their cosine, so that the cosine is what
+    counts next to other columns too. A missing vector is zero.
+    """
+
+    def fit(self, X: pd.Series, y: Any = None) -> VectorColumn:
+        """Learn the number of dimensions."""
+        self.fit_transform(X)
+        return self
+
+    def fit_transform(self, X: pd.Series, y: Any = None, **params: Any) -> NDArray[np.float32]:
+        """Learn from and transform the same vectors."""
+        length = vector_length(X)
+        self.length_ = 0 if length is None else length
+        return self.transform(X)
+
+    def transform(self, X: pd.Series) -> NDArray[np.float32]:
+        """Return unit vectors."""
+        found: NDArray[np.float32] = normalize(stack_vectors(X, self.length_), copy=False)
+        return found
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """The numbers of the dimensions."""
+        return np.asarray([str(i) for i in range(self.length_)], dtype=object)

@@ -185,6 +185,7 @@ def compare_table(
     *,
     n_trials: int = 20,
     hide: float = 0.5,
+    vectors: Any = None,
     **changes: Any,
 ) -> TableComparison:
     """Compare the candidates on the labels of a table, part of which is hidden again and again.
@@ -201,6 +202,8 @@ def compare_table(
         Draws of the labels to hide.
     hide : float, default=0.5
         Share of the labels of each class that is hidden.
+    vectors : array-like of shape (n_rows, n_dimensions) or path, optional
+        A vector for each row, to learn from beside the columns.
     **changes
         Any of the fields of :class:`LabelingOptions` by name, such as ``candidates``.
 
@@ -231,7 +234,7 @@ def compare_table(
     if not 0.0 < hide < 1.0:
         raise TableError(f"The share of labels to hide must be between 0 and 1, got {hide!r}.")
     table, target = split_target(table, target)
-    prepared = prepare_table(table, target, options, needs_unlabeled=False)
+    prepared = prepare_table(table, target, options, needs_unlabeled=False, vectors=vectors)
     labels, rows = prepared.labels, prepared.rows
     if np.bincount(labels.codes[labels.given]).max() < 2:
         raise TableError(

@@ -125,7 +125,7 @@ def _excel_value(value: Any, name: str) -> Any:
         return str(value)
     if isinstance(value, (bool, int, float, datetime, date, time, timedelta)):
         return value
-    text = str(value)
+    text = str(value.tolist() if isinstance(value, np.ndarray) else value)
     if len(text) > MOST_LETTERS:
         raise TableError(
             f"{name}: an Excel cell holds {MOST_LETTERS:,} letters, and a text has {len(text):,}. "

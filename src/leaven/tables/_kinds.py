@@ -13,8 +13,10 @@ import pandas as pd
 
 from leaven._suggest import did_you_mean
 from leaven.tables._errors import TableError
+from leaven.tables._vectors import looks_like_vectors, vector_length
 
 NUMBER, CATEGORY, DATE, TEXT, DROPPED = "number", "category", "date", "text", "dropped"
+VECTOR = "vector"
 
 MISSING_WORDS = frozenset(
     ["", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None", "?", "-", "<NA>"]
@@ -31,6 +33,9 @@ DATE_FORMATS = (
 
 IMAGE_PATHS = "paths of images: extract features from the images first, one column each"
 """Why a column of such paths is dropped."""
+
+IGNORED = "to be ignored"
+"""Why a column is dropped that the user named."""
 
 _IMAGE = re.compile(r"\.(?:png|jpe?g|gif|bmp|tiff?|webp|heic|svg|dcm)$", re.IGNORECASE)
 _SAMPLE = 1000
@@ -64,7 +69,7 @@ class ColumnKind:
     Parameters
     ----------
     name : str
-    kind : {"number", "category", "date", "text", "dropped"}
+    kind : {"number", "category", "date", "text", "vector", "dropped"}
     reason : str
         Why a column is dropped; empty for the others.
     date_format : str, optional
@@ -77,7 +82,9 @@ class ColumnKind:
     date_format: str | None = None
 
 
-def column_kinds(table: pd.DataFrame, *, text: Collection[Hashable] = ()) -> list[ColumnKind]:
+def column_kinds(
+    table: pd.DataFrame, *, text: Collection[Hashable] = (), ignore: Collection[Hashable] = ()
+) -> list[ColumnKind]:
     """Tell what each column of a table holds.
 
     Parameters
@@ -85,6 +92,8 @@ def column_kinds(table: pd.DataFrame, *, text: Collection[Hashable] = ()) -> lis
     table : DataFrame
     text : collection of column names, default=()
         Columns that are texts whatever they look like.
+    ignore : collection of column names, default=()
+        Columns to drop.
 
     Returns
     -------
@@ -101,7 +110,12 @@ def column_kinds(table: pd.DataFrame, *, text: Collection[Hashable] = ()) -> lis
     size number
     same dropped constant
     """
-    kinds = [_kind_of(table[name], forced=name in text) for name in table.columns]
+    kinds = [
+        ColumnKind(str(name), DROPPED, IGNORED)
+        if name in ignore
+        else _kind_of(table[name], forced=name in text)
+        for name in table.columns
+    ]
     return [
         kind if kind.kind != CATEGORY or _has_two_groups(table[name]) else _without_groups(kind)
         for name, kind in zip(table.columns, kinds, strict=True)
@@ -164,6 +178,10 @@ def _strings(values: pd.Series) -> pd.Series:
 
 def _kind_of(values: pd.Series, *, forced: bool) -> ColumnKind:
     name = str(values.name)
+    if looks_like_vectors(values):
+        if vector_length(values) is None:
+            return ColumnKind(name, DROPPED, "its vectors have different lengths")
+        return ColumnKind(name, VECTOR)
     inferred = pd.api.types.infer_dtype(values, skipna=True)
     if inferred in ("mixed", "bytes", "complex", "unknown-array") and not _is_textual(values):
         return ColumnKind(name, DROPPED, "its cells are objects, not numbers or text")
@@ -332,11 +350,13 @@ UNSPACED = "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\u
 """A run of characters of a script that puts no spaces between words."""
 
 
-def check_text_columns(text: Collection[Hashable], columns: Collection[Hashable]) -> None:
-    """Raise if a column that should be text is not there."""
+def check_text_columns(
+    text: Collection[Hashable], columns: Collection[Hashable], *, what: str = "text column"
+) -> None:
+    """Raise if a column that should be text, or is named for another reason, is not there."""
     for name in text:
         if name not in columns:
-            raise TableError(f"There is no text column {name!r}.{suggest(name, columns)}")
+            raise TableError(f"There is no {what} {name!r}.{suggest(name, columns)}")
 
 
 def suggest(name: Hashable, columns: Collection[Hashable]) -> str:

@@ -17,9 +17,10 @@ from leaven._threads import one_thread_if_small
 from leaven.exceptions import LeavenWarning, UnreachedWarning
 from leaven.selection import COMBINATION, SEMI_SUPERVISED, assess, candidate_names
 from leaven.tables._curve import MAX_ROWS, curve_so_far
+from leaven.tables._embed import SUFFIX, Embedding
 from leaven.tables._errors import TableError
 from leaven.tables._frames import like_input, split_target, without_arrow
-from leaven.tables._kinds import check_text_columns, suggest
+from leaven.tables._kinds import TEXT, check_text_columns, column_kinds, suggest
 from leaven.tables._map import map_points
 from leaven.tables._model import GIVEN, INFERRED, without_own_columns
 from leaven.tables._more_columns import blank_below, more_columns, review_for_target
@@ -31,6 +32,7 @@ from leaven.tables._review import Review, hard_to_classify, rows_to_ask
 from leaven.tables._scales import apply_scales, column_weights_of
 from leaven.tables._select import PreparedRows, TableSelection, select_for_table, table_problem
 from leaven.tables._target import Target, encode_target
+from leaven.tables._vectors import join_vectors
 
 NEW_COLUMNS = ("predicted", "confidence", "source", "review")
 """What is added to the name of the target for the new columns."""
@@ -43,6 +45,8 @@ def label_table(
     table: Any,
     target: Any,
     options: LabelingOptions | None = None,
+    *,
+    vectors: Any = None,
     **changes: Any,
 ) -> LabelingResult:
     """Fill in the labels that are missing in a column of a table.
@@ -58,6 +62,10 @@ def label_table(
         ``"label"``.
     options : LabelingOptions, optional
         How to label it.
+    vectors : array-like of shape (n_rows, n_dimensions) or path, optional
+        A vector for each row, such as the embedding of its text, to learn from beside the
+        columns; a path is read by :func:`read_vectors`. A column of the table whose cells are
+        lists or arrays of numbers is taken for vectors without a word.
     **changes
         Any of the fields of :class:`LabelingOptions` by name, such as ``method="harmonic"``.
 
@@ -112,7 +120,7 @@ def label_table(
     options = make_options(options, changes, needed_by="label_table")
     table, target = split_target(table, target)
     table = without_own_columns(table, str(target))
-    prepared = prepare_table(table, target, options)
+    prepared = prepare_table(table, target, options, vectors=vectors)
     for doubt in prepared.labels.doubts:
         warnings.warn(doubt, LeavenWarning, stacklevel=2)
     with one_thread_if_small(len(table)):
@@ -130,7 +138,7 @@ def label_table(
     return replace(result, summary=replace(result.summary, seconds=took))
 
 
-def label(table: Any, target: Any, **changes: Any) -> Any:
+def label(table: Any, target: Any, *, vectors: Any = None, **changes: Any) -> Any:
     """Fill in the labels that are missing in a column of a table.
 
     The short form of :func:`~leaven.tables.label_table`, which also returns how the method was
@@ -142,6 +150,8 @@ def label(table: Any, target: Any, **changes: Any) -> Any:
     target : column name, or array-like of shape (n_rows,)
         The column with the labels, or the labels themselves: missing or empty ones, and -1
         among integers, are to be filled in.
+    vectors : array-like of shape (n_rows, n_dimensions) or path, optional
+        A vector for each row, to learn from beside the columns.
     **changes
         Any of the fields of :class:`~leaven.tables.LabelingOptions` by name, such as
         ``method="harmonic"``, but for ``ask`` and ``details``, which only
@@ -165,7 +175,8 @@ def label(table: Any, target: Any, **changes: Any) -> Any:
         if name in changes:
             raise TypeError(f"label returns the table alone, without {name}: use label_table.")
     options = make_options(None, changes, needed_by="label")
-    found = label_table(table, target, replace(options, details=False)).table
+    options = replace(options, details=False)
+    found = label_table(table, target, options, vectors=vectors).table
     return like_input(found, table)
 
 
@@ -180,12 +191,15 @@ class PreparedTable:
         Fitted, without weights.
     rows : PreparedRows
     prior : {"labeled", "uniform"}, array of shape (n_classes,) or None
+    embedding : Embedding or None
+        What made vectors of texts.
     """
 
     labels: Target
     preparer: TablePreparer
     rows: PreparedRows
     prior: Any
+    embedding: Embedding | None = None
 
 
 def prepare_table(
@@ -194,9 +208,10 @@ def prepare_table(
     options: LabelingOptions,
     *,
     needs_unlabeled: bool = True,
+    vectors: Any = None,
 ) -> PreparedTable:
     """Check a table, encode its labels, and turn its columns into features."""
-    features, texts = _check_columns(table, target, options.texts)
+    features, texts = _check_columns(table, target, options, vectors)
     labels = encode_target(
         table[target],
         missing=options.missing,
@@ -204,13 +219,41 @@ def prepare_table(
         needs_unlabeled=needs_unlabeled,
     )
     prior = _check_prior(options.prior, labels)
-    preparer = TablePreparer(text=texts, weigh=False, random_state=options.random_state)
+    embedding = _embedding(features, texts, options)
+    if embedding is not None:
+        features = embedding.join(features, options.embed_cache)
+    preparer = TablePreparer(
+        text=texts,
+        ignore=[str(name) for name in options.ignored],
+        weigh=False,
+        random_state=options.random_state,
+    )
     Z = preparer.fit_transform(features)
-    return PreparedTable(labels, preparer, PreparedRows.of(preparer, Z), prior)
+    return PreparedTable(labels, preparer, PreparedRows.of(preparer, Z), prior, embedding)
+
+
+def _embedding(
+    features: pd.DataFrame, texts: list[str], options: LabelingOptions
+) -> Embedding | None:
+    """Which columns are to be embedded: the texts that are named, or those that are detected."""
+    if options.embed is None:
+        return None
+    columns = texts or [kind.name for kind in column_kinds(features) if kind.kind == TEXT]
+    if not columns:
+        raise TableError(
+            "embed is given, but no column looks like a text.", advice=("Name it:", "text", "...")
+        )
+    for column in columns:
+        if f"{column}{SUFFIX}" in features.columns:
+            raise TableError(
+                f"The vectors of {column!r} get the name {f'{column}{SUFFIX}'!r}, but there is "
+                "such a column. Rename it."
+            )
+    return Embedding(options.embed, tuple(columns))
 
 
 def _check_columns(
-    table: pd.DataFrame, target: Hashable, texts: list[Hashable]
+    table: pd.DataFrame, target: Hashable, options: LabelingOptions, vectors: Any
 ) -> tuple[pd.DataFrame, list[str]]:
     """Return the columns to learn from, named by strings, and the names of the texts."""
     if isinstance(table.columns, pd.MultiIndex):
@@ -226,15 +269,19 @@ def _check_columns(
                 f"The table already has a column {f'{target}_{suffix}'!r}, and it is not the "
                 "output of an earlier run. Rename or remove that column."
             )
+    texts = options.texts
     if target in texts:
         raise TableError(f"{target!r} cannot be both the target and a text to learn from.")
     features = table.drop(columns=[target])
     check_text_columns(texts, columns)
-    if not len(features.columns):
+    check_text_columns(options.ignored, columns, what="column to ignore,")
+    if not len(features.columns) and vectors is None:
         raise TableError(
             f"The table has no column but the target {target!r}: nothing to learn from."
         )
     features.columns = [str(column) for column in features.columns]
+    if vectors is not None:
+        features = join_vectors(features, vectors)
     return without_arrow(features), [str(name) for name in texts]
 
 
@@ -319,6 +366,7 @@ def _summarize(
         estimator=chosen.selection.fitted.estimator,
         options=options,
         chosen=chosen,
+        embedding=prepared.embedding,
         selection=chosen.report,
     )
 

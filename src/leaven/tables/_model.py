@@ -17,10 +17,13 @@ from leaven._labels import labeled_mask
 from leaven._optional import import_optional
 from leaven.exceptions import LeavenWarning
 from leaven.persistence import FileHeader, load_object, read_header, save_object
+from leaven.tables._embed import Embedding
 from leaven.tables._errors import TableError
 from leaven.tables._frames import as_pandas, like_input, translated, without_arrow
+from leaven.tables._kinds import VECTOR
 from leaven.tables._prepare import TablePreparer
 from leaven.tables._read import refuse_duplicates
+from leaven.tables._vectors import VECTORS, is_missing_vector, join_vectors
 
 KIND = "table model"
 """What the header of a file says of it."""
@@ -88,6 +91,8 @@ class TableModel:
     about : dict
         Rows, labels, method, estimated accuracy and the kinds of the columns: what
         ``leaven show`` prints.
+    embedding : Embedding, optional
+        What makes vectors of texts.
 
     Examples
     --------
@@ -108,8 +113,9 @@ class TableModel:
     preparer: TablePreparer
     estimator: Any
     about: dict[str, Any] = field(default_factory=dict)
+    embedding: Embedding | None = None
 
-    def predict_proba(self, table: Any) -> Any:
+    def predict_proba(self, table: Any, *, vectors: Any = None) -> Any:
         """Class probabilities of the rows of a table.
 
         Parameters
@@ -118,6 +124,8 @@ class TableModel:
             Columns that the model knows may be missing, and there may be others; a warning
             names both. Categories that were not there count as unknown. A Dask DataFrame is
             answered by a lazy one, here and below.
+        vectors : array-like of shape (n_rows, n_dimensions) or path, optional
+            Of the rows, if the model learned from vectors that were given beside a table.
 
         Returns
         -------
@@ -125,18 +133,20 @@ class TableModel:
             With the index of the table and a column for each class.
         """
         if is_dask(table):
-            return self._lazily("predict_proba", table)
+            return self._lazily("predict_proba", table, vectors)
         frame = as_pandas(table)
-        found = pd.DataFrame(self._proba(frame), index=frame.index, columns=list(self.classes))
+        found = pd.DataFrame(
+            self._proba(frame, vectors), index=frame.index, columns=list(self.classes)
+        )
         return found if frame is table else translated(found.rename(columns=str), table)
 
-    def _proba(self, table: pd.DataFrame) -> NDArray[np.float64]:
-        features = self._features(table)
+    def _proba(self, table: pd.DataFrame, vectors: Any) -> NDArray[np.float64]:
+        features = self._features(table, vectors)
         empty = np.zeros(len(table), dtype=bool)
         found = np.empty((len(table), len(self.classes)))
         for rows in _chunks(len(table)):
             part = features.iloc[rows]
-            empty[rows] = _is_empty(part[self._used])
+            empty[rows] = _is_empty(part, self._used)
             found[rows] = self.estimator.predict_proba(self.preparer.transform(part))
         if empty.any():
             found[empty] = self._proportions
@@ -148,12 +158,13 @@ class TableModel:
             )
         return found
 
-    def predict(self, table: Any) -> Any:
+    def predict(self, table: Any, *, vectors: Any = None) -> Any:
         """Most probable class of each row.
 
         Parameters
         ----------
         table : DataFrame of pandas or polars, or Table of pyarrow
+        vectors : array-like of shape (n_rows, n_dimensions) or path, optional
 
         Returns
         -------
@@ -161,13 +172,13 @@ class TableModel:
             With the index of the table and the name of the target.
         """
         if is_dask(table):
-            return self._lazily("predict", table)
+            return self._lazily("predict", table, vectors)
         frame = as_pandas(table)
-        codes = self._proba(frame).argmax(axis=1)
+        codes = self._proba(frame, vectors).argmax(axis=1)
         labels = pd.Series(self.classes[codes], index=frame.index, name=self.target)
         return labels if frame is table else translated(labels.to_frame(), table)[self.target]
 
-    def label(self, table: Any, *, probabilities: bool = False) -> Any:
+    def label(self, table: Any, *, probabilities: bool = False, vectors: Any = None) -> Any:
         """Add predicted classes to a table.
 
         Parameters
@@ -176,6 +187,7 @@ class TableModel:
             Where it has the target column, the labels in it stay.
         probabilities : bool, default=False
             Whether to add ``TARGET_p_CLASS`` for each class.
+        vectors : array-like of shape (n_rows, n_dimensions) or path, optional
 
         Returns
         -------
@@ -183,12 +195,12 @@ class TableModel:
             With ``TARGET_predicted``, ``TARGET_confidence`` and ``TARGET_source``.
         """
         if is_dask(table):
-            return self._lazily("label", table, probabilities=probabilities)
-        return like_input(self._labeled(as_pandas(table), probabilities), table)
+            return self._lazily("label", table, vectors, probabilities=probabilities)
+        return like_input(self._labeled(as_pandas(table), probabilities, vectors), table)
 
-    def _labeled(self, table: pd.DataFrame, probabilities: bool) -> pd.DataFrame:
+    def _labeled(self, table: pd.DataFrame, probabilities: bool, vectors: Any) -> pd.DataFrame:
         table = without_own_columns(table, self.target)
-        found = self._proba(table)
+        found = self._proba(table, vectors)
         codes = found.argmax(axis=1)
         predicted = pd.Series(self.classes[codes], index=table.index)
         confidence = np.round(found.max(axis=1), 6)
@@ -239,11 +251,13 @@ class TableModel:
                 found[f"{self.target}_p_{name}"] = numbers
         return found
 
-    def _lazily(self, method: str, table: Any, **options: Any) -> Any:
+    def _lazily(self, method: str, table: Any, vectors: Any, **options: Any) -> Any:
         """Apply a method to each partition of a Dask DataFrame."""
         dask = import_optional("dask", extra="dask", needed_by="A Dask DataFrame")
         if not hasattr(table, "columns"):
             raise TypeError(f"table must be a DataFrame of pandas or Dask, got {type(table)}.")
+        if vectors is not None:
+            raise TableError("vectors beside a Dask DataFrame are not supported: make a column.")
         # Here it warns once, and not in each partition.
         self._check_columns([str(name) for name in table.columns], depth=4)
         meta = self.empty_answer(method, table._meta, **options)
@@ -262,26 +276,38 @@ class TableModel:
         save_object(path, self, kind=KIND, about=self.about)
 
     @property
-    def _used(self) -> list[str]:
-        return [kind.name for kind in self.preparer.kinds_ if not kind.reason]
+    def _used(self) -> dict[str, str]:
+        """The kinds of the columns in use, by name."""
+        return {kind.name: kind.kind for kind in self.preparer.kinds_ if not kind.reason}
 
     @property
     def _proportions(self) -> NDArray[np.float64]:
         counts = np.asarray(self.about["class_counts"], dtype=np.float64)
         return np.asarray(counts / counts.sum())
 
-    def _features(self, table: pd.DataFrame) -> pd.DataFrame:
+    def _features(self, table: pd.DataFrame, vectors: Any) -> pd.DataFrame:
         """Bring the columns of a table into those of the fit; say what differs."""
         if not len(table):
             raise TableError("The table has no rows: nothing to label.")
         names = [str(name) for name in table.columns]
-        self._check_columns(names, depth=5)
+        self._check_columns([*names, *([] if vectors is None else [VECTORS])], depth=5)
         features = table.set_axis(names, axis=1)
+        if vectors is not None:
+            features = join_vectors(features, vectors)
+        if self.embedding is not None:
+            features = self.embedding.join(features)
         return without_arrow(features.reindex(columns=list(self.columns)))
 
     def _check_columns(self, names: list[str], depth: int) -> None:
         """Say what differs from the columns of the fit, ``depth`` calls below the user."""
         refuse_duplicates(names, "The table")
+        if VECTORS in self._used and VECTORS not in names:
+            raise TableError(
+                "The model learned from vectors beside the table: those of these rows are needed.",
+                advice=("Pass", "vectors", "vectors.npy"),
+            )
+        if self.embedding is not None:
+            names = [*names, *self.embedding.names_of(names)]
         missing = [name for name in self._used if name not in names]
         if len(missing) == len(self._used):
             raise TableError(
@@ -388,11 +414,23 @@ def _chunks(n: int) -> Iterator[slice]:
         yield slice(start, min(start + _CHUNK, n))
 
 
-def _is_empty(part: pd.DataFrame) -> NDArray[np.bool_]:
-    missing = part.isna()
-    for name in part.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in part.dtypes]]:
-        missing[name] |= part[name].astype(str).str.strip() == ""
-    return np.asarray(missing.all(axis=1))
+def _is_empty(part: pd.DataFrame, kinds: dict[str, str]) -> NDArray[np.bool_]:
+    """Which rows have no cell in the columns of these kinds."""
+    empty = np.ones(len(part), dtype=bool)
+    for name, kind in kinds.items():
+        # Only rows that are empty so far are looked at: mostly none after the first column.
+        rows = np.flatnonzero(empty)
+        if not len(rows):
+            break
+        cells = part[name].iloc[rows]
+        if kind == VECTOR:
+            empty[rows] = is_missing_vector(cells)
+            continue
+        missing = cells.isna()
+        if not pd.api.types.is_numeric_dtype(cells.dtype):
+            missing |= cells.astype(str).str.strip() == ""
+        empty[rows] = missing
+    return empty
 
 
 def _listed(names: list[str]) -> str:

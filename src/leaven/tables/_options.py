@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -27,6 +28,13 @@ class LabelingOptions:
     ----------
     text : column name or collection of them, default=()
         Columns that are texts whatever they look like; others are detected.
+    ignore : column name or collection of them, default=()
+        Columns that are not to be learned from, such as a text whose vectors are given.
+    embed : str, optional
+        An embedding model of sentence-transformers or model2vec, by its name or the path of its
+        folder, through which the texts go; their vectors are learned from beside the words.
+    embed_cache : str or Path, optional
+        A file that keeps these vectors, so that no text is embedded twice.
     method : str, default="auto"
         ``"auto"`` tries the candidates on labels that are held out and takes the best, or
         the best of those that learn from the labeled rows only unless the unlabeled rows
@@ -68,6 +76,9 @@ class LabelingOptions:
     """
 
     text: Hashable | Collection[Hashable] | None = ()
+    ignore: Hashable | Collection[Hashable] | None = ()
+    embed: str | None = None
+    embed_cache: str | Path | None = None
     method: str = AUTO
     candidates: Collection[str] | None = None
     time_limit: float | None = None
@@ -116,11 +127,20 @@ class LabelingOptions:
     @property
     def texts(self) -> list[Hashable]:
         """The names of the text columns, as a list."""
-        if self.text is None:
-            return []
-        if isinstance(self.text, (list, tuple, set, frozenset)):
-            return list(self.text)
-        return [cast(Hashable, self.text)]
+        return _as_list(self.text)
+
+    @property
+    def ignored(self) -> list[Hashable]:
+        """The names of the columns to ignore, as a list."""
+        return _as_list(self.ignore)
+
+
+def _as_list(names: Hashable | Collection[Hashable] | None) -> list[Hashable]:
+    if names is None:
+        return []
+    if isinstance(names, (list, tuple, set, frozenset)):
+        return list(names)
+    return [cast(Hashable, names)]
 
 
 def make_options(

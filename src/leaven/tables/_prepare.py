@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from leaven._compat import Interval, StrOptions, validate_params_of
 from leaven._labels import UNLABELED, encode_labels, labeled_mask
-from leaven.tables._columns import CategoryColumns, NumberColumns, TextColumn
+from leaven.tables._columns import CategoryColumns, NumberColumns, TextColumn, VectorColumn
 from leaven.tables._errors import TableError
 from leaven.tables._frames import as_pandas, without_arrow
 from leaven.tables._kinds import (
@@ -35,6 +35,7 @@ from leaven.tables._kinds import (
     IMAGE_PATHS,
     NUMBER,
     TEXT,
+    VECTOR,
     ColumnKind,
     check_text_columns,
     column_kinds,
@@ -66,6 +67,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
       50,000 rows up, they become ``text_components`` dense dimensions by a truncated
       singular value decomposition: dense rows can be searched approximately, and mixing a
       few dense columns into a wide sparse matrix makes every row dense anyway;
+    - vectors (cells that hold lists or arrays of numbers): brought to length one;
     - ids, constant and empty columns are dropped.
 
     Then the columns are weighted so that none swamps the others; with labels in ``y``,
@@ -75,6 +77,8 @@ class TablePreparer(TransformerMixin, BaseEstimator):
     ----------
     text : collection of str, default=()
         Columns that are texts whatever they look like.
+    ignore : collection of str, default=()
+        Columns that are not to be used.
     max_categories : int, default=50
         Most indicators for one column; fewer where the matrix would exceed 1 GB.
     text_components : int, default=200
@@ -95,7 +99,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
     dropped_ : dict of str to str
         Reasons by column.
     metric_ : {"cosine", "euclidean"}
-        For the neighbor search: cosine if there is nothing but text.
+        For the neighbor search: cosine if there is nothing but texts and vectors.
     weights_ : dict of str to float
         How much each column counts in the squared distance; 1 on average over the columns
         that are not texts, times the weight of their block.
@@ -127,6 +131,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "text": [list, tuple, set, frozenset],
+        "ignore": [list, tuple, set, frozenset],
         "max_categories": [Interval(Integral, 2, None, closed="left")],
         "max_levels": [Interval(Integral, 2, None, closed="left"), StrOptions({_DEPRECATED})],
         "text_components": [Interval(Integral, 2, None, closed="left")],
@@ -139,6 +144,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         self,
         *,
         text: Collection[str] = (),
+        ignore: Collection[str] = (),
         max_categories: int = 50,
         text_components: int = 200,
         max_words: int = 50_000,
@@ -147,6 +153,7 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         max_levels: int | str = _DEPRECATED,
     ) -> None:
         self.text = text
+        self.ignore = ignore
         self.max_categories = max_categories
         self.text_components = text_components
         self.max_words = max_words
@@ -187,7 +194,8 @@ class TablePreparer(TransformerMixin, BaseEstimator):
         validate_params_of(self)
         table = self._as_table(X, reset=True)
         check_text_columns(self.text, list(table.columns))
-        self.kinds_ = column_kinds(table, text=self.text)
+        check_text_columns(self.ignore, list(table.columns), what="column to ignore,")
+        self.kinds_ = column_kinds(table, text=self.text, ignore=self.ignore)
         self.dropped_ = {kind.name: kind.reason for kind in self.kinds_ if kind.kind == DROPPED}
         if len(self.dropped_) == len(self.kinds_):
             reasons = [f"{name!r} ({reason})" for name, reason in self.dropped_.items()]
@@ -204,7 +212,8 @@ class TablePreparer(TransformerMixin, BaseEstimator):
                 advice=("If one of them is a text, pass", "text", next(iter(self.dropped_))),
             )
         only_text = all(kind.kind in (TEXT, DROPPED) for kind in self.kinds_)
-        self.metric_ = "cosine" if only_text else "euclidean"
+        only_cosine = all(kind.kind in (TEXT, VECTOR, DROPPED) for kind in self.kinds_)
+        self.metric_ = "cosine" if only_cosine else "euclidean"
         rng = check_random_state(self.random_state)
         self._transformer = self._make_transformer(len(table), only_text, rng)
         Z = self._finished(self._transformer.fit_transform(table))
@@ -305,6 +314,8 @@ class TablePreparer(TransformerMixin, BaseEstimator):
             # By number and place: scikit-learn gives "__" in a name and an empty name for a
             # column a meaning of their own.
             parts.append((f"text{number}", text, places[kind.name]))
+        for number, kind in enumerate(by_kind.get(VECTOR, [])):
+            parts.append((f"vector{number}", VectorColumn(), places[kind.name]))
         # Sparse in between, so that indicators and texts never take more than they must.
         return ColumnTransformer(parts, sparse_threshold=1.0, verbose_feature_names_out=False)
 

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leaven.model_selection import SafeReport
+from leaven.tables._embed import Embedding
 from leaven.tables._model import TableModel
 from leaven.tables._options import LabelingOptions
 from leaven.tables._prepare import TablePreparer
@@ -106,6 +107,8 @@ class LabelingResult:
         How it was to be labeled.
     chosen : TableSelection
         What the choice of a method gave, with the fitted candidates.
+    embedding : Embedding or None
+        What made vectors of texts.
     selection : SafeReport or None
         How the candidates did on labels that were held out, and why one was chosen; None
         where a method was named.
@@ -124,6 +127,7 @@ class LabelingResult:
     estimator: Any
     options: LabelingOptions
     chosen: TableSelection
+    embedding: Embedding | None = None
     selection: SafeReport | None = None
     curve: pd.DataFrame | None = None
     points: pd.DataFrame | None = None
@@ -143,6 +147,7 @@ class LabelingResult:
             target=summary.target,
             classes=classes,
             columns=tuple(str(name) for name in self.preparer.feature_names_in_),
+            embedding=self.embedding,
             preparer=self.preparer,
             estimator=self.estimator,
             about={

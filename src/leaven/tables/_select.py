@@ -35,7 +35,7 @@ from leaven.selection import (
     make_candidates,
     select,
 )
-from leaven.tables._kinds import TEXT
+from leaven.tables._kinds import TEXT, VECTOR
 from leaven.tables._options import LabelingOptions
 from leaven.tables._prepare import TablePreparer
 from leaven.tables._scales import FeatureLayout, FixedScaler, learn_scales
@@ -99,7 +99,7 @@ class PreparedRows:
         Which feature belongs to which column.
     metric : {"euclidean", "cosine"}
     has_text : bool
-        Whether a column in use is a text.
+        Whether a column in use is a text or a vector.
     """
 
     Z: Any
@@ -110,7 +110,7 @@ class PreparedRows:
     @classmethod
     def of(cls, preparer: TablePreparer, Z: Any) -> PreparedRows:
         """Rows that a fitted preparer made."""
-        has_text = any(kind.kind == TEXT for kind in preparer.kinds_)
+        has_text = any(kind.kind in (TEXT, VECTOR) for kind in preparer.kinds_)
         return cls(Z, preparer.layout_, preparer.metric_, has_text)
 
 

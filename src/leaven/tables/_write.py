@@ -19,6 +19,7 @@ from leaven._optional import import_optional
 from leaven.tables._errors import TableError
 from leaven.tables._excel import write_excel
 from leaven.tables._format import STANDARD_STREAM, TableFormat, format_of_path
+from leaven.tables._vectors import cells_as_text, looks_like_vectors
 
 
 def write_table(
@@ -155,6 +156,11 @@ def _write(table: pd.DataFrame, stream: BinaryIO, file_format: TableFormat, name
 
 def _write_delimited(table: pd.DataFrame, stream: BinaryIO, file_format: TableFormat) -> None:
     text = io.TextIOWrapper(stream, encoding=file_format.encoding, newline="")
+    lists = [name for name in table.columns if looks_like_vectors(table[name])]
+    if lists:
+        table = table.copy(deep=False)
+        for name in lists:
+            table[name] = cells_as_text(table[name])
     try:
         table.to_csv(
             text,
