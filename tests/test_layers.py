@@ -18,6 +18,7 @@ LAYERS = [
     {
         "_labels",
         "_files",
+        "_html",
         "_suggest",
         "base",
         "_compat",

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from leaven._html import Bold, Italic, html_box, html_lines, html_table
 from leaven.evaluation._trial_scores import trial_scores
 from leaven.statistics import check_alpha, drop_rounding_noise, rank_rows, wilcoxon_test
 
@@ -125,6 +126,20 @@ class SummaryTable:
 
     def _repr_markdown_(self) -> str:
         return self.to_markdown()
+
+    def _repr_html_(self) -> str:
+        def style(text: str, best: bool, equivalent: bool) -> str:
+            return Bold(text) if best else Italic(text) if equivalent else text
+
+        table = self._render(style)
+        rows = [
+            (name, *cells)
+            for name, cells in zip(table.index, table.to_numpy().tolist(), strict=True)
+        ]
+        note = "bold: the best; italics: not significantly different from it"
+        return html_box(
+            html_table(rows, header=(table.index.name, *table.columns)), html_lines(note)
+        )
 
     def _render(self, style: Callable[[str, bool, bool], str]) -> pd.DataFrame:
         cells = [

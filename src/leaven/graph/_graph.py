@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from leaven._html import html_box, html_lines, html_table
+
 LAPLACIAN_KINDS = ("combinatorial", "symmetric", "random-walk")
 
 
@@ -253,6 +255,20 @@ class Graph:
             f"{count(self.n_components, 'component')})"
         )
 
+    def _repr_html_(self) -> str:
+        degree = self.degree
+        rows = [
+            ("nodes", f"{self.n_nodes:,}"),
+            ("edges", f"{self.n_edges:,}"),
+            ("components", f"{self.n_components:,}"),
+        ]
+        if self.n_nodes:
+            rows += [
+                ("isolated nodes", f"{int((degree == 0).sum()):,}"),
+                ("degree, median (range)", _median_and_range(degree)),
+            ]
+        return html_box(html_lines("Graph", strong=True), html_table(rows))
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Graph):
             return NotImplemented
@@ -373,3 +389,7 @@ def symmetrize(W: Any, how: str) -> sparse.csr_array:
     S.eliminate_zeros()
     S.sort_indices()
     return S
+
+
+def _median_and_range(degree: NDArray[Any]) -> str:
+    return f"{np.median(degree):.3g} ({degree.min():.3g} to {degree.max():.3g})"

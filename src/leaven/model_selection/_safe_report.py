@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from leaven._html import Bold, html_box, html_lines, html_table
 from leaven.selection import (
     TRIED,
     Assessment,
@@ -237,6 +238,27 @@ class SafeReport:
 
     def __str__(self) -> str:
         return self.to_string()
+
+    def _repr_html_(self) -> str:
+        def share(value: float) -> str:
+            return f"{value:.2f}" if np.isfinite(value) else ""
+
+        best = self.candidates.sort_values("score", ascending=False, kind="stable")
+        rows = [
+            (
+                Bold(row["name"]) if row["name"] == self.choice else row["name"],
+                row["kind"],
+                share(row["score"]),
+                f"{row['low']:.2f} to {row['high']:.2f}" if np.isfinite(row["low"]) else "",
+            )
+            for row in best[best["status"] == TRIED].to_dict("records")
+        ]
+        header = ("method", "kind", self.scoring, "interval")
+        return html_box(
+            html_lines(self.verdict, strong=True),
+            html_lines(self.reason),
+            html_table(rows, header=header) if rows else "",
+        )
 
     def __repr__(self) -> str:
         tried = int((self.candidates["status"] == TRIED).sum())

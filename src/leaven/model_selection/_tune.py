@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, check_cv
 from sklearn.utils.validation import check_consistent_length, check_random_state
 
+from leaven._html import Bold, html_box, html_lines, html_table
 from leaven._labels import encode_labels, labeled_mask
 from leaven.model_selection._grid import SCALES, TIES, are_numbers, make_grid, pick_best, refine
 from leaven.model_selection._scoring import LabeledScorer, Scorer, labeled_scorer
@@ -33,6 +34,7 @@ _logger = logging.getLogger("leaven")
 _CV_NAMES = ("adaptive", "leave-one-out", "validation")
 # 20 % of the rows next to 60 % for training and 20 % for testing: Saeed (2018), section 4.4.
 _VALIDATION_SIZE = 0.25
+_MOST_SHOWN = 10  # values in the table of a notebook, the best ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +64,27 @@ class TuneResult:
     best_estimator_: Any
     table: pd.DataFrame
     n_splits: int
+
+    def _repr_html_(self) -> str:
+        best = self.table.sort_values("mean_score", ascending=False, kind="stable")
+        rows = [
+            (
+                Bold(row["value"]) if row["value"] == self.best_value else row["value"],
+                f"{row['mean_score']:.3f}",
+                f"{row['std_score']:.3f}",
+            )
+            for row in best.head(_MOST_SHOWN).to_dict("records")
+        ]
+        more = len(best) - len(rows)
+        return html_box(
+            html_lines(
+                f"{self.param} = {self.best_value}: {self.best_score:.3f} over {self.n_splits} "
+                "folds",
+                strong=True,
+            ),
+            html_table(rows, header=(self.param, "mean score", "deviation")),
+            html_lines(f"and {more} more values" if more > 0 else ""),
+        )
 
 
 def tune(

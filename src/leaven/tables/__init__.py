@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from leaven.tables._classifier import TableClassifier
 from leaven.tables._compare import TableComparison, accuracy_text, compare_table
 from leaven.tables._errors import TableError
 from leaven.tables._format import TableFormat, format_of_path, labeled_path
@@ -25,6 +26,7 @@ __all__ = [
     "LabelingOptions",
     "LabelingResult",
     "LabelingSummary",
+    "TableClassifier",
     "TableComparison",
     "TableError",
     "TableFormat",

@@ -10,12 +10,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from leaven._html import html_box, html_lines, html_table
 from leaven.model_selection import SafeReport
+from leaven.tables._classifier import TableClassifier, fitted_classifier
 from leaven.tables._embed import Embedding
 from leaven.tables._model import TableModel
 from leaven.tables._options import LabelingOptions
 from leaven.tables._prepare import TablePreparer
 from leaven.tables._select import TableSelection
+
+_MOST_SHOWN = 10  # classes in the table of a notebook, the largest ones
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ class LabelingSummary:
         return asdict(self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LabelingResult:
     """A labeled table and what is known of how it came about.
 
@@ -164,6 +168,44 @@ class LabelingResult:
                 "dropped": dict(summary.dropped),
             },
         )
+
+    def __repr__(self) -> str:
+        summary = self.summary
+        return (
+            f"LabelingResult({summary.n_inferred:,} of {summary.n_rows:,} rows labeled by "
+            f"{summary.method} from {summary.n_given:,} labels)"
+        )
+
+    def _repr_html_(self) -> str:
+        summary = self.summary
+        counts = sorted(summary.classes, key=lambda count: -(count.given + count.inferred))
+        rows = [
+            (count.name, f"{count.given:,}", f"{count.inferred:,}")
+            for count in counts[:_MOST_SHOWN]
+        ]
+        more = len(counts) - len(rows)
+        return html_box(
+            html_lines(
+                f"{summary.n_inferred:,} of {summary.n_rows:,} rows labeled by {summary.method} "
+                f"from {summary.n_given:,} labels.",
+                strong=True,
+            ),
+            html_lines("" if self.selection is None else self.selection.verdict),
+            html_table(rows, header=(summary.target, "given", "inferred")),
+            html_lines(
+                f"and {more} more classes" if more > 0 else "",
+                f"To review: {summary.n_review:,} rows that are hard to classify.",
+            ),
+        )
+
+    @property
+    def pipeline_(self) -> TableClassifier:
+        """The preparation and the method that labeled the table, as a scikit-learn classifier.
+
+        It is fitted, and predicts from tables with the columns of this one but for the target;
+        ``sklearn.base.clone(result.pipeline_).fit(X, y)`` learns anew with the same choices.
+        """
+        return fitted_classifier(self)
 
     def save(self, path: str | Path) -> None:
         """Keep the model in a file, for :func:`leaven.load` and ``leaven predict``.
