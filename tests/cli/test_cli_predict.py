@@ -170,3 +170,22 @@ def test_embedded_texts_are_kept_beside_the_output(tmp_path, monkeypatch):
     assert asked == tickets["text"].tolist()
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == ["t.csv", "t.labeled.csv", "t.vectors.npz"]
+
+
+def test_start_says_what_more_labels_brought(saved, tmp_path):
+    table = load_example("orchard")
+    labeled = pd.read_csv(saved / "orchard.labeled.csv")["variety_predicted"]
+    table.loc[:20, "variety"] = labeled[:21]
+    table.to_csv(tmp_path / "more.csv", index=False)
+    more = int(table["variety"].notna().sum()) - 15
+    options = ["--target", "variety", "--method", "naive-bayes", "--no-report"]
+    start = ["--start", saved / "orchard.leaven"]
+    done = run("label", tmp_path / "more.csv", *options, *start)
+    assert done.exit_code == 0, done.output
+    assert f"Since the last time: {more} labels more, accuracy not estimated" in done.stdout
+    done = run("label", tmp_path / "more.csv", *options, *start, "--json")
+    assert json.loads(done.stdout)["since"].startswith(f"Since the last time: {more} labels more")
+    (tmp_path / "no.leaven").write_text("no model")
+    done = run("label", tmp_path / "more.csv", *options, "--start", tmp_path / "no.leaven")
+    assert done.exit_code == 2
+    assert done.stderr.count("\n") == 1

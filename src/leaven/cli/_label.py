@@ -74,6 +74,12 @@ STANDARD_STREAM = "-"
     help="Keep the model in a file, to label new rows with 'leaven predict'.",
 )
 @click.option(
+    "--start",
+    type=click.Path(dir_okay=False),
+    metavar="MODEL.leaven",
+    help="Go on from the model of an earlier run, and compare with it.",
+)
+@click.option(
     "--prior",
     default="labeled",
     show_default=True,
@@ -150,6 +156,7 @@ def label(
     report: str | None,
     no_report: bool,
     save: str | None,
+    start: str | None,
     prior: str,
     ask: int,
     sets: bool,
@@ -204,6 +211,7 @@ def label(
                 labels=labels,
                 vectors=vectors,
                 embed=embed,
+                start=start,
             )
             many = LabelingOptions(
                 text=text,
@@ -288,7 +296,7 @@ def label(
                 table = take_over_labels(table, target, labels)
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                result = label_table(table, target, options, vectors=vectors)
+                result = label_table(table, target, options, vectors=vectors, start=start)
             page = None if report is None else _page(result, file, delimiter, encoding)
             output.like_input(source, found).write(result.table)
             if report is not None and page is not None:

@@ -50,7 +50,8 @@ def print_summary(
         soft_wrap=True,
     )
     screen.print(_class_table(summary))
-    lines = _choice(result, explain) + _remarks(summary) + [_review(summary)]
+    since = [summary.since] if summary.since else []
+    lines = since + _choice(result, explain) + _remarks(summary) + [_review(summary)]
     for line in [*lines, *(f"Note: {note}" for note in _all_notes(result, notes))]:
         screen.print(line, soft_wrap=True)
     _print_asked(screen, result)

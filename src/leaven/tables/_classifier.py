@@ -133,8 +133,8 @@ class TableClassifier(TransductionMixin, BaseEstimator):
             self.embedding_ = Embedding(options.embed, tuple(map(str, texts)))
             table = self.embedding_.join(table)
         self.preparer_ = TablePreparer(
-            text=list(options.texts),
-            ignore=list(options.ignored),
+            text=[str(name) for name in options.texts],
+            ignore=[str(name) for name in options.ignored],
             weigh=False,
             random_state=self.random_state,
         )

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from leaven.tables._errors import TableError
 from leaven.tables._frames import like_input, split_target, without_arrow
 from leaven.tables._kinds import TEXT, check_text_columns, column_kinds, suggest
 from leaven.tables._map import map_points
-from leaven.tables._model import GIVEN, INFERRED, without_own_columns
+from leaven.tables._model import GIVEN, INFERRED, TableModel, without_own_columns
 from leaven.tables._more_columns import blank_below, more_columns, review_for_target
 from leaven.tables._options import LabelingOptions, make_options
 from leaven.tables._prepare import TablePreparer
@@ -31,6 +32,7 @@ from leaven.tables._result import ClassCount, LabelingResult, LabelingSummary
 from leaven.tables._review import Review, hard_to_classify, rows_to_ask
 from leaven.tables._scales import apply_scales, column_weights_of
 from leaven.tables._select import PreparedRows, TableSelection, select_for_table, table_problem
+from leaven.tables._start import about_start, reuse, since_start
 from leaven.tables._target import Target, encode_target
 from leaven.tables._vectors import join_vectors
 
@@ -47,6 +49,7 @@ def label_table(
     options: LabelingOptions | None = None,
     *,
     vectors: Any = None,
+    start: str | Path | TableModel | None = None,
     **changes: Any,
 ) -> LabelingResult:
     """Fill in the labels that are missing in a column of a table.
@@ -66,6 +69,10 @@ def label_table(
         A vector for each row, such as the embedding of its text, to learn from beside the
         columns; a path is read by :func:`read_vectors`. A column of the table whose cells are
         lists or arrays of numbers is taken for vectors without a word.
+    start : TableModel or path, optional
+        The model of an earlier run, with fewer labels or rows, to go on from: its texts, its
+        embedding model and, under a time limit, its methods come first, and
+        ``result.summary.since`` compares the two runs.
     **changes
         Any of the fields of :class:`LabelingOptions` by name, such as ``method="harmonic"``.
 
@@ -120,6 +127,9 @@ def label_table(
     options = make_options(options, changes, needed_by="label_table")
     table, target = split_target(table, target)
     table = without_own_columns(table, str(target))
+    about = None if start is None else about_start(start, target)
+    if about is not None:
+        options = reuse(options, about, list(table.columns))
     prepared = prepare_table(table, target, options, vectors=vectors)
     for doubt in prepared.labels.doubts:
         warnings.warn(doubt, LeavenWarning, stacklevel=2)
@@ -134,8 +144,12 @@ def label_table(
     result = _summarize(table, target, options, prepared, chosen, review)
     result = _with_details(result, prepared, options)
     result = _with_more_columns(result, target, prepared, options)
+    since = ""
+    if about is not None:
+        classes = prepared.labels.classes.tolist()
+        since = since_start(about, result.summary.n_given, result.estimated_accuracy, classes)
     took = round(time.perf_counter() - started, 3)
-    return replace(result, summary=replace(result.summary, seconds=took))
+    return replace(result, summary=replace(result.summary, seconds=took, since=since))
 
 
 def label(table: Any, target: Any, *, vectors: Any = None, **changes: Any) -> Any:

@@ -68,6 +68,8 @@ class LabelingSummary:
     review_rule : str
         The rule, in words.
     seconds : float
+    since : str
+        How this run compares with the one it started from, in a sentence; else empty.
     """
 
     target: str
@@ -85,6 +87,7 @@ class LabelingSummary:
     review_confidence: float | None = None
     review_rule: str = ""
     seconds: float = 0.0
+    since: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -163,7 +166,8 @@ class LabelingResult:
                 "labels_per_class": [each.given for each in summary.classes],
                 "method": summary.method,
                 "candidates": list(self.chosen.selection.decision.weights),
-                "estimated_accuracy": self._estimated_accuracy(),
+                "estimated_accuracy": self.estimated_accuracy,
+                "embed": None if self.embedding is None else self.embedding.model,
                 "columns": dict(summary.columns),
                 "dropped": dict(summary.dropped),
             },
@@ -217,7 +221,8 @@ class LabelingResult:
         """
         self.model().save(path)
 
-    def _estimated_accuracy(self) -> list[float] | None:
+    @property
+    def estimated_accuracy(self) -> list[float] | None:
         """Low end, estimate and high end, from held-out labels; None if there were none."""
         if self.selection is None or not self.selection.n_tested:
             return None
