@@ -218,6 +218,17 @@ def test_any_iterable_of_partitions_will_do():
     assert_same_fit(SemiSupervisedGaussianNB().fit(iter(parts), None), expected, X)
 
 
+@pytest.mark.parametrize(
+    ("name", "per_iteration", "more"), [("k-means components", 1, 6), ("ranks", 2, 6)]
+)
+def test_passes_over_the_rows(name, per_iteration, more):
+    model, kind = MODELS[name]
+    X, y = problem(kind)
+    stream = Stream(list(zip(cut(X, [40, 90]), cut(y, [40, 90]), strict=True)))
+    found = fit(copy_of(model), stream, None)
+    assert stream.passes == per_iteration * found.n_iter_ + more
+
+
 def test_weights_in_partitions():
     X, y = problem("numbers")
     weights = np.random.default_rng(1).integers(0, 4, N)

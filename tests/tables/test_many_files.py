@@ -5,6 +5,10 @@ from __future__ import annotations
 import errno
 import inspect
 import json
+import os
+import signal
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,9 +18,10 @@ import pytest
 from click.testing import CliRunner
 from sklearn.base import clone
 
+import leaven
 import leaven._files
 from leaven.cli import main
-from leaven.tables import TableError, find_files, label_files, label_table
+from leaven.tables import TableError, _many_files, find_files, label_files, label_table
 
 MIXES = "mix_stderr" in inspect.signature(CliRunner).parameters
 RUNNER = CliRunner(**({"mix_stderr": False} if MIXES else {}))
@@ -114,6 +119,21 @@ def test_some_methods_learn_from_all_rows(folder, method, n_jobs):
     assert (out["topic_predicted"] == truth).mean() > 0.7
 
 
+def test_the_sample_of_many_files_is_bounded_while_they_are_read():
+    rng = np.random.default_rng(0)
+    looks, held, every = [None] * 50, [], []
+    for number in range(50):
+        keys = np.sort(rng.random(40))
+        every.append(keys)
+        part = pd.DataFrame({"x": keys})
+        looks[number] = _many_files._Look("", ("x",), {}, 40, 0, part[:0], part, keys)
+        _many_files._keep_sample(looks, 100)
+        held.append(sum(len(look.keys) for look in looks if look is not None))
+    assert max(held) <= 200
+    found = _many_files._rows_to_learn_from(looks, 100)
+    np.testing.assert_array_equal(np.sort(found["x"]), np.sort(np.concatenate(every))[:100])
+
+
 def method_of(model):
     ((_, fitted),) = model.estimator.estimators
     return fitted[-1] if hasattr(fitted, "steps") else fitted
@@ -167,6 +187,61 @@ def test_resume_keeps_what_is_there(folder, monkeypatch):
     assert done.n_kept == 2
     assert [path.stat().st_mtime_ns for path in sorted(out.iterdir())[:2]] == times
     pd.testing.assert_frame_equal(read_all(out), read_all(folder / "whole"))
+
+
+DIE = """
+import os, signal, sys
+import leaven._files
+from leaven.cli import main
+
+written, real = [], os.replace
+def replace(source, target):
+    if len(written) == 2:
+        os.kill(os.getpid(), signal.SIGKILL)  # the third file is written, but has no name yet
+    written.append(target)
+    return real(source, target)
+leaven._files.os.replace = replace
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_a_killed_client_loses_the_file_under_way(folder):
+    out = folder / "out"
+    command = ["label", str(folder / "rows"), "--target", "topic", "--out", str(out)]
+    command += ["--method", "naive-bayes", "--quiet"]
+    source = Path(leaven.__file__).parents[1]
+    run = subprocess.run(
+        [sys.executable, "-c", DIE, *command],
+        env={**os.environ, "PYTHONPATH": str(source)},
+        timeout=600,
+        check=False,
+    )
+    assert run.returncode == -signal.SIGKILL
+    shown = sorted(path.name for path in out.iterdir() if not path.name.startswith("."))
+    assert shown == ["part0.parquet", "part1.parquet"]
+    assert len(list(out.iterdir())) == 3  # what was under way is hidden
+    again = RUNNER.invoke(main, [*command, "--resume"])
+    assert again.exit_code == 0, again.output
+    assert len(list(out.iterdir())) == 4  # and is removed
+    label_files(folder / "rows", "topic", folder / "whole", method="naive-bayes", random_state=0)
+    pd.testing.assert_frame_equal(read_all(out), read_all(folder / "whole"))
+
+
+def test_a_full_disk_is_one_line(folder, monkeypatch):
+    out = folder / "out"
+
+    def full(source, target):
+        raise OSError(errno.ENOSPC, "No space left on device", str(target))
+
+    monkeypatch.setattr(leaven._files.os, "replace", full)
+    command = ["label", str(folder / "rows"), "--target", "topic", "--out", str(out)]
+    run = RUNNER.invoke(main, [*command, "--method", "naive-bayes"])
+    assert run.exit_code == 1
+    said = " ".join(run.stderr.split())
+    assert said.endswith("part0.parquet: No space left on device.")
+    assert "Traceback" not in said
+    assert list(out.iterdir()) == []  # nothing half written
 
 
 def test_bad_input(folder):

@@ -11,6 +11,7 @@ import os
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -240,7 +241,15 @@ def label_files(
     seed = options.random_state if isinstance(options.random_state, int) else 0
     with _workers(scheduler, options.n_jobs) as workers:
         tasks = [(path, [seed, number]) for number, path in enumerate(paths)]
-        looks = workers.run(_look_at, tasks, reading, sample, name="Reading", show=options.progress)
+        looks = workers.run(
+            _look_at,
+            tasks,
+            reading,
+            sample,
+            name="Reading",
+            show=options.progress,
+            keep=partial(_keep_sample, sample=sample),
+        )
         _refuse_differences(looks)
         learned = _rows_to_learn_from(looks, sample)
         result = label_table(learned, target, replace(options, details=False))
@@ -316,6 +325,7 @@ class _LocalWorkers:
         *shared: Any,
         name: str,
         show: bool,
+        keep: Callable[[list[Any]], None] | None = None,
     ) -> list[Any]:
         """``function(*task, *shared)`` for each task, in order."""
         calls = (
@@ -323,7 +333,7 @@ class _LocalWorkers:
             for number, task in enumerate(tasks)
         )
         done = joblib.Parallel(self.n_jobs, return_as="generator_unordered")(calls)
-        return _in_order(done, len(tasks), name, show)
+        return _in_order(done, len(tasks), name, show, keep)
 
     def partitions(self, paths: list[str]) -> Partitions:
         return JobPartitions(paths, self.n_jobs)
@@ -342,6 +352,7 @@ class _ClusterWorkers:
         *shared: Any,
         name: str,
         show: bool,
+        keep: Callable[[list[Any]], None] | None = None,
     ) -> list[Any]:
         """``function(*task, *shared)`` for each task, in order."""
         dask = import_optional("dask", extra="dask", needed_by="scheduler")
@@ -355,7 +366,8 @@ class _ClusterWorkers:
             warnings.filterwarnings("ignore", message="Sending large graph")
             futures = self.client.compute(calls)
         finished = distributed.as_completed(futures, with_results=True)
-        return _in_order((result for _, result in finished), len(tasks), name, show)
+        results = (result for _, result in finished)
+        return _in_order(results, len(tasks), name, show, keep)
 
     def partitions(self, paths: list[str]) -> Partitions:
         dask = import_optional("dask", extra="dask", needed_by="scheduler")
@@ -397,11 +409,20 @@ def _numbered(number: int, function: Callable[..., Any], *arguments: Any) -> tup
     return number, function(*arguments)
 
 
-def _in_order(done: Iterable[tuple[int, Any]], n: int, name: str, show: bool) -> list[Any]:
+def _in_order(
+    done: Iterable[tuple[int, Any]],
+    n: int,
+    name: str,
+    show: bool,
+    keep: Callable[[list[Any]], None] | None,
+) -> list[Any]:
+    """Results by their numbers; ``keep`` may drop parts of them as they come."""
     found: list[Any] = [None] * n
     with progress_bar(name, n, show=show) as move:
         for number, result in done:
             found[number] = result
+            if keep is not None:
+                keep(found)
             move()
     return found
 
@@ -426,6 +447,18 @@ def _look_at(path: str, seed: list[int], reading: _Reading, sample: int) -> _Loo
         sampled=table.iloc[take],
         keys=keys[take],
     )
+
+
+def _keep_sample(looks: list[_Look | None], sample: int) -> None:
+    """Drop rows that are in no sample of all files, once there are twice as many as needed."""
+    keys = [look.keys for look in looks if look is not None]
+    if sum(map(len, keys)) <= 2 * sample:
+        return
+    limit = np.partition(np.concatenate(keys), sample - 1)[sample - 1]
+    for number, look in enumerate(looks):
+        if look is not None and (look.keys > limit).any():
+            kept = look.keys <= limit
+            looks[number] = replace(look, sampled=look.sampled[kept], keys=look.keys[kept])
 
 
 def _kind(column: pd.Series) -> str:
