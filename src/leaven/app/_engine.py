@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from leaven._labels import UNLABELED
 from leaven.app._models import spread
+from leaven.base import class_probabilities
 from leaven.selection import (
     Problem,
     fit_named,
@@ -20,12 +22,34 @@ from leaven.selection import (
 
 _SECONDS = 15.0  # after which the engine tries no other candidate: suggestions wait meanwhile
 _MOST_ROWS = 20_000  # beyond this one look at the candidates takes longer than that
+_SAMPLE = 10_000  # rows of a larger table that candidates learn from: see benchmarks/annotate.py
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What the candidates are fitted on.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its classes are numbered without gaps.
+    present : int array of shape (n_present_classes,)
+        The code of each of its classes.
+    rows : int array or None
+        The rows of the table that it holds; None for all.
+    """
+
+    problem: Problem
+    present: NDArray[np.intp]
+    rows: NDArray[np.intp] | None
 
 
 class Engine:
     """The candidates of :mod:`leaven.selection` on the rows of a table.
 
-    Scaled rows and graphs are kept from label to label.
+    Scaled rows and graphs are kept from label to label. Of a table with more than 20,000 rows
+    the candidates see a sample, all labeled rows among it, so that the time of one look does
+    not grow with the table.
 
     Parameters
     ----------
@@ -34,27 +58,31 @@ class Engine:
     """
 
     def __init__(self, rows: Any, seed: int = 0) -> None:
-        self._rows = rows
+        self.rows = rows
         self._seed = seed
         self._kept: Problem | None = None
 
-    def problem(self, codes: NDArray[np.intp]) -> tuple[Problem, NDArray[np.intp]]:
-        """Return the problem of some labels, and the classes that have one."""
-        present, compact = np.unique(codes[codes != UNLABELED], return_inverse=True)
-        inner = np.full(len(codes), UNLABELED, dtype=np.intp)
-        inner[codes != UNLABELED] = compact
+    def task(self, codes: NDArray[np.intp]) -> Task:
+        """Make the problem of some labels."""
+        rows = None if len(codes) <= _MOST_ROWS else sample_rows(codes, _SAMPLE, self._seed)
+        seen = codes if rows is None else codes[rows]
+        present, compact = np.unique(seen[seen != UNLABELED], return_inverse=True)
+        inner = np.full(len(seen), UNLABELED, dtype=np.intp)
+        inner[seen != UNLABELED] = compact
+        if rows is not None:
+            classes = np.arange(len(present))
+            problem = standard_problem(self.rows[rows], inner, classes, seed=self._seed)
+            return Task(problem, present, rows)
         if self._kept is None or self._kept.n_classes != len(present):
             classes = np.arange(len(present))
-            self._kept = standard_problem(self._rows, inner, classes, seed=self._seed)
+            self._kept = standard_problem(self.rows, inner, classes, seed=self._seed)
         else:
             self._kept = self._kept.with_codes(inner)
-        return self._kept, present
+        return Task(self._kept, present, None)
 
     def best(self, codes: NDArray[np.intp]) -> str | None:
-        """Name the candidate that answers held-out labels best; None for large tables."""
-        if len(codes) > _MOST_ROWS:
-            return None
-        problem, _ = self.problem(codes)
+        """Name the candidate that answers held-out labels best."""
+        problem = self.task(codes).problem
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a note per refit would reach nobody
             found = select(
@@ -75,10 +103,52 @@ class Named:
         self._engine = engine
 
     def fit(self, codes: NDArray[np.intp], n_classes: int) -> NDArray[Any]:
-        """Fit the candidate as ``leaven label --method NAME`` does."""
-        problem, present = self._engine.problem(codes)
-        (candidate,) = make_candidates([self.name], problem)
+        """Fit the candidate as ``leaven label --method NAME`` does, and answer for all rows."""
+        task = self._engine.task(codes)
+        (candidate,) = make_candidates([self.name], task.problem)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a note per refit would reach nobody
-            found = fit_named(problem, candidate, random_state=0)
-        return spread(found.probabilities, present, n_classes)
+            found = fit_named(task.problem, candidate, random_state=0)
+            if task.rows is None:
+                return spread(found.probabilities, task.present, n_classes)
+            others = np.ones(len(codes), dtype=bool)
+            others[task.rows] = False
+            P = np.empty((len(codes), len(task.present)))
+            P[task.rows] = found.probabilities
+            P[others] = class_probabilities(
+                found.fitted.best_estimator, self._engine.rows[others], classes=task.problem.classes
+            )
+        return spread(P, task.present, n_classes)
+
+
+def sample_rows(codes: NDArray[np.intp], size: int, seed: int) -> NDArray[np.intp]:
+    """Draw rows of a large table: the labeled ones, and others at random.
+
+    At most half of them are labeled, so that there is something to learn from unlabeled rows.
+
+    Parameters
+    ----------
+    codes : int array of shape (n_rows,)
+    size : int
+        How many rows.
+    seed : int
+
+    Returns
+    -------
+    rows : int array of shape (size,)
+        In the order of the table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.app._engine import sample_rows
+    >>> codes = np.full(50, -1)
+    >>> codes[[3, 20, 41]] = [0, 1, 0]
+    >>> rows = sample_rows(codes, 8, seed=0)
+    >>> len(rows), set([3, 20, 41]) <= set(rows.tolist())
+    (8, True)
+    """
+    order = np.random.RandomState(seed).permutation(len(codes))
+    labeled = codes[order] != UNLABELED
+    chosen = order[labeled][: size // 2]
+    return np.sort(np.concatenate([chosen, order[~labeled][: size - len(chosen)]]))

@@ -23,8 +23,19 @@ _MOST_WORDS = 20_000  # the most frequent; of rarer ones no model of few labels 
 _BINS = 8  # most of a column of numbers: octiles show "small" and "large" without noise
 _ROWS_PER_BIN = 20  # fewest: with less even a pure bin is within two standard errors of chance
 _MOST_VALUES = 30  # of a column of categories; the others count as one
-_DISTINCT = 1.96  # standard errors from zero at which a word is worth showing
-_TOKEN = re.compile(r"(?u)\b\w\w+\b")  # the same as scikit-learn's
+_DISTINCT = 1.96  # standard errors: what is shown is the near end of the 95% interval
+_TOKEN = re.compile(r"(?u)\b(?=\w*[^\W\d])\w\w+\b")  # scikit-learn's, without bare numbers
+# Words that explain nothing to a reader, however frequent they are in a class. Not scikit-learn's
+# list, which has "bill", "call", "fire" and "system" in it.
+_FUNCTION_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "am an and are as at be been but by can could did do does for from had has have he her "
+        "him his how if in into is it its just me my no not of on or our she should so than "
+        "that the their them then there they this to too us was we were what when which who "
+        "why will with would you your",
+    )
+)
 
 
 def log_odds(
@@ -119,6 +130,7 @@ def count_things(table: pd.DataFrame, kinds: dict[str, str]) -> Things:
             binary=True,
             max_features=_MOST_WORDS,
             token_pattern=_TOKEN.pattern,
+            stop_words=sorted(_FUNCTION_WORDS),
             dtype=np.float32,
         )
         try:
@@ -145,7 +157,8 @@ def _bins(values: pd.Series, kind: str) -> tuple[NDArray[np.intp], list[str]]:
     if kind in ("number", "date"):
         if kind == "date" and not pd.api.types.is_numeric_dtype(values.dtype):
             values = pd.to_datetime(values, errors="coerce", utc=True, format="mixed")
-            numbers = values.astype("int64").to_numpy(dtype=float)
+            # In nanoseconds, whatever unit pandas chose: the names of the bins count on it.
+            numbers = values.dt.as_unit("ns").astype("int64").to_numpy(dtype=float)
             numbers[values.isna().to_numpy()] = np.nan
         else:
             parsed = pd.to_numeric(values, errors="coerce")
@@ -182,7 +195,8 @@ class Evidence:
     Parameters
     ----------
     ratio : float32 array of shape (n_things, n_classes)
-        Log-odds, zero where it is within two standard errors of zero.
+        Log-odds less 1.96 standard errors, the near end of the 95% interval: zero where the
+        interval holds zero, and small for a word that is rare.
     """
 
     ratio: NDArray[np.float32]
@@ -250,4 +264,5 @@ def weigh_evidence(things: Things, shares: NDArray[Any]) -> Evidence:
         for label in range(n_classes):
             inside[:, label] += np.bincount(codes, shares[:, label], minlength=len(total))
     ratio, error = log_odds(inside, shares.sum(axis=0), total, float(len(shares)))
-    return Evidence(np.where(np.abs(ratio) > _DISTINCT * error, ratio, 0.0).astype(np.float32))
+    strength = np.sign(ratio) * np.clip(np.abs(ratio) - _DISTINCT * error, 0.0, None)
+    return Evidence(strength.astype(np.float32))

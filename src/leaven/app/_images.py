@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pandas as pd
+
 from leaven.tables import TableError
 
 TYPES = {
@@ -18,6 +20,42 @@ TYPES = {
 """What a browser shows. Not SVG, which may hold scripts."""
 
 MOST_BYTES = 50_000_000  # of one image: a photograph of 50 megapixels has about half of that
+
+
+def image_table(folder: str | Path) -> pd.DataFrame:
+    """Make a table of the images in a folder and its folders, one row each.
+
+    Parameters
+    ----------
+    folder : str or Path
+
+    Returns
+    -------
+    table : DataFrame
+        With the column ``image``, paths relative to the folder, in alphabetical order.
+
+    Raises
+    ------
+    TableError
+        If the folder has no image that a browser shows.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from leaven.app import image_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("b.png", "a.JPG", "notes.txt"):
+    ...         pathlib.Path(folder, name).touch()
+    ...     image_table(folder)["image"].tolist()
+    ['a.JPG', 'b.png']
+    """
+    root = Path(folder)
+    paths = [each for each in root.rglob("*") if each.suffix.lower() in TYPES and each.is_file()]
+    if not paths:
+        raise TableError(
+            f"The folder {folder} has no image that a browser shows ({', '.join(sorted(TYPES))})."
+        )
+    return pd.DataFrame({"image": sorted(each.relative_to(root).as_posix() for each in paths)})
 
 
 def image_file(cell: str, folder: Path) -> tuple[Path, str]:

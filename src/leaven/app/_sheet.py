@@ -20,6 +20,8 @@ ADDED = ("predicted", "confidence", "source", "review", "by", "at", "note")
 
 _SNIPPET = 160  # characters of a row in a list
 _LONG = 20_000  # characters of a cell that are sent at once; the page asks for the others
+_LOOKED_AT = 200  # cells of a column that tell whether it is a text
+_WORDS = 5  # median of a text: names and places have fewer, the shortest titles as many
 _WIDE = 60  # columns that are sent of a wide table; the page asks for the others
 
 
@@ -73,7 +75,12 @@ class Sheet:
             raise TableError(f"The table has no column but the target {target!r}: nothing to show.")
         self.texts = tuple(text)
         self.images = images
-        self.columns = list(dict.fromkeys([*first, *text, *self.features.columns]))
+        self._cells: dict[str, list[str]] = {}
+        self._searched: list[str] | None = None
+        self.reading = tuple(text) or tuple(
+            name for name in self.features.columns if _is_prose(self.features[name])
+        )
+        self.columns = list(dict.fromkeys([*first, *self.reading, *self.features.columns]))
         self.content = sorted(self.features.columns) if content is None else sorted(content)
         missing = [name for name in self.content if name not in self.features.columns]
         if missing:
@@ -84,8 +91,6 @@ class Sheet:
         self.names = fingerprints(self.features, self.content)
         self.row_of = {name: row for row, name in enumerate(self.names)}
         self.classes, self.codes = _given(plain, str(target))
-        self._cells: dict[str, list[str]] = {}
-        self._searched: list[str] | None = None
 
     def __len__(self) -> int:
         return len(self.names)
@@ -95,6 +100,8 @@ class Sheet:
         if name not in self._cells:
             values = self.features[name]
             missing = values.isna().tolist()
+            if pd.api.types.is_datetime64_dtype(values.dtype) and _only_dates(values):
+                values = values.dt.date  # nobody reads 00:00:00
             self._cells[name] = [
                 "" if gap else str(cell) for cell, gap in zip(values.tolist(), missing, strict=True)
             ]
@@ -108,12 +115,16 @@ class Sheet:
 
     def snippet(self, row: int) -> str:
         """One line about a row, for lists."""
-        cells = (self.column(name)[row] for name in self.columns[:_WIDE])
+        # Of a text its words alone: an id or a date after it says nothing in a list.
+        shown = self.reading or self.columns[:_WIDE]
+        cells = [self.column(name)[row] for name in shown]
+        if not any(cells):
+            cells = [self.column(name)[row] for name in self.columns[:_WIDE]]
         return " · ".join(" ".join(cell.split()) for cell in cells if cell)[:_SNIPPET]
 
     def text_of(self, row: int) -> list[str]:
-        """The cells of the row that may hold words."""
-        return [self.column(name)[row] for name in self.columns[:_WIDE]]
+        """The cells of the row that hold words."""
+        return [self.column(name)[row] for name in self.reading]
 
     def draw_order(self, seed: str) -> NDArray[np.intp]:
         """All rows in an order that is random, and the same after sorting or growing.
@@ -144,6 +155,28 @@ class Sheet:
         for term in unwanted:
             rows = [row for row in rows if term not in self._searched[row]]
         return np.asarray(rows, dtype=np.intp)
+
+
+def _is_prose(values: pd.Series) -> bool:
+    """Whether the cells of a column are texts to be read, judged by the first of them.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from leaven.app._sheet import _is_prose
+    >>> _is_prose(pd.Series(["My parcel has not come yet, where is it?"]))
+    True
+    >>> _is_prose(pd.Series(["New York", "Rio"]))
+    False
+    """
+    cells = values[values.notna()].head(_LOOKED_AT)
+    words = [len(cell.split()) for cell in cells if isinstance(cell, str)]
+    return len(words) == len(cells) > 0 and float(np.median(words)) >= _WORDS
+
+
+def _only_dates(values: pd.Series) -> bool:
+    present = values.dropna()
+    return bool((present == present.dt.normalize()).all())
 
 
 def _terms(query: str) -> tuple[list[str], list[str]]:

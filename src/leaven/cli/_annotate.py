@@ -86,19 +86,23 @@ def annotate(
     encoding: str,
     seed: int,
 ) -> None:
-    """Label rows of the table FILE on a page in the browser.
+    """Label rows of the table FILE, or the images of a folder, on a page in the browser.
 
     One key labels a row, saves it and shows the next one. Every label is on the disk before the
     page says so, in the event file FILE.labels.db: run the command again to go on. Ctrl-C ends
     it.
     """
     with errors_as_one_line():
-        from leaven.app import AnnotateOptions, open_page
+        from leaven.app import AnnotateOptions, image_table, open_page
         from leaven.tables import read_table, write_table
 
-        table = read_table(file, delimiter=parse_delimiter(delimiter), encoding=encoding)
+        is_folder = Path(file).is_dir()
+        if is_folder:
+            table, image, image_folder = image_table(file), "image", file
+        else:
+            table = read_table(file, delimiter=parse_delimiter(delimiter), encoding=encoding)
         names = tuple(parse_names(classes) or ())
-        if target not in table.columns and not add_target and not names:
+        if target not in table.columns and not add_target and not names and not is_folder:
             _offer(target, list(map(str, table.columns)))
         options = AnnotateOptions(
             text=text,
@@ -114,7 +118,7 @@ def annotate(
             seed=seed,
             title=Path(file).name,
         )
-        path = Path(f"{file}.labels.db" if labels is None else labels)
+        path = Path(f"{str(file).rstrip('/')}.labels.db" if labels is None else labels)
         with open_page(table, target, path, options) as page:
             click.echo(page.address)
             _flush()

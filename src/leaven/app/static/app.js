@@ -4,6 +4,7 @@
 const AHEAD = 50; // rows that are here before they are asked for
 const REFILL = 35; // fewer than this: get more
 const POLL = 2000; // milliseconds between looks at the progress
+const MATCHES = 8; // classes that are listed while one is typed
 
 const app = {
   start: null,
@@ -18,6 +19,8 @@ const app = {
   place: null, // where in the past we are; null is the present
   held: null, // the question of the present while we are in the past
   model: null,
+  oldest: null, // the oldest event of the file that the arrow keys have come to
+  walking: false,
   loading: false,
   ended: false,
 
@@ -43,7 +46,7 @@ const app = {
     await this.refill();
     this.next();
     setTimeout(() => this.poll(), POLL);
-    $("question").focus();
+    $("question").focus({ preventScroll: true });
   },
 
   tellChanges(changes) {
@@ -105,7 +108,7 @@ const app = {
       this.showClasses();
       return;
     }
-    $("number").textContent = "Row " + (found.row + 1).toLocaleString("en");
+    $("number").textContent = "Row " + (found.row + 1).toLocaleString("en") + " of " + this.start.n_rows.toLocaleString("en");
     $("why").textContent = this.whyOf(found, past);
     showRow(found, this.start);
     showSuggestion(found);
@@ -119,6 +122,7 @@ const app = {
     const others = Object.entries(found.others).map(([user, label]) => user + " says " + label);
     const state = past ? (found.label ? "labeled " + found.label : found.mark || "") : "";
     const words = { random: "drawn at random, for the estimate of accuracy", check: "a spot check of a label given in bulk", suspicious: "labeled " + found.label + ", which the model doubts", skipped: "skipped before", search: "from the search", cluster: "from a cluster" };
+    if (found.suggestion) words.useful = words.uncertain = "the model is least sure here";
     return [past ? "history: " + state : words[found.why], ...others].filter(Boolean).join(" · ");
   },
 
@@ -227,15 +231,27 @@ const app = {
 
   // Beyond what this window has seen: the history of the event file.
   async olderStep() {
-    const known = new Set(this.past.map((item) => item.found.row));
-    const { steps } = await ask("/api/history");
-    const older = steps.filter((step) => step.row !== null && ["label", "skip", "unsure"].includes(step.kind) && !known.has(step.row));
-    if (!older.length) return this.say("This is the oldest row.");
-    const { found } = await ask("/api/row", { row: older[0].row });
-    if (this.place === null) this.held = this.current;
-    this.past.unshift({ found, key: "" });
-    this.place = 0;
-    this.show(found);
+    if (this.walking) return;
+    this.walking = true;
+    try {
+      const known = new Set(this.past.map((item) => item.found.row));
+      const isOlder = (step) => step.row !== null && ["label", "skip", "unsure"].includes(step.kind) && !known.has(step.row);
+      let row = null;
+      while (row === null) {
+        const { steps } = await ask("/api/history", this.oldest === null ? {} : { before: this.oldest });
+        if (!steps.length) return this.say("This is the oldest row.");
+        const older = steps.find(isOlder);
+        this.oldest = (older || steps[steps.length - 1]).event;
+        if (older) row = older.row;
+      }
+      const { found } = await ask("/api/row", { row });
+      if (this.place === null) this.held = this.current;
+      this.past.unshift({ found, key: "" });
+      this.place = 0;
+      this.show(found);
+    } finally {
+      this.walking = false;
+    }
   },
 
   async visit(row) {
@@ -379,14 +395,27 @@ const app = {
     text.rows = rows || 1;
     text.value = value || "";
     const list = $("ask-list");
-    const fill = () => list.replaceChildren(...(choices ? choices(text.value) : []).slice(0, 8).map((name, i) =>
-      make("li", { class: i ? "" : "first", text: name, dir: "auto", onclick: () => { $("ask").close(); submit(name); } })));
-    text.oninput = fill;
+    let chosen = 0; // which of the matches Enter takes
+    const fill = () => {
+      const names = choices ? choices(text.value) : [];
+      chosen = Math.min(chosen, Math.max(0, Math.min(names.length, MATCHES) - 1));
+      list.replaceChildren(...names.slice(0, MATCHES).map((name, i) =>
+        make("li", { class: i === chosen ? "first" : "", role: "option", "aria-selected": String(i === chosen), onclick: () => { $("ask").close(); submit(name); } },
+          make("span", { text: name, dir: "auto" }))));
+      if (choices) $("ask-hint").textContent = names.length ? plural(names.length, "match").replace("matchs", "matches") + ". Enter takes " + names[chosen] + "; arrow keys choose another." : "No class has this in its name.";
+      return names;
+    };
+    text.oninput = () => { chosen = 0; fill(); };
     fill();
     text.onkeydown = (event) => {
+      if (choices && ["ArrowDown", "ArrowUp"].includes(event.key)) {
+        event.preventDefault();
+        chosen = Math.max(0, chosen + (event.key === "ArrowDown" ? 1 : -1));
+        return fill();
+      }
       if (event.key !== "Enter" || event.isComposing || (rows > 1 && event.shiftKey)) return;
       event.preventDefault();
-      const typed = choices ? choices(text.value)[0] : text.value.trim();
+      const typed = choices ? fill()[chosen] : text.value.trim();
       $("ask").close();
       if (typed !== undefined && (typed || rows > 1)) submit(typed, event.shiftKey);
     };
@@ -413,7 +442,6 @@ const app = {
   findClass() {
     this.prompt({
       label: "Label with the class …",
-      hint: "Enter takes the first.",
       choices: (typed) => {
         const wanted = typed.trim().toLowerCase();
         const starts = this.classes.filter((name) => name.toLowerCase().startsWith(wanted));
@@ -443,8 +471,9 @@ const app = {
     await ask("/api/done", {}, {});
     this.ended = true;
     this.alarm("");
-    $("row").replaceChildren(make("p", { text: "Done. You can close this window." }));
-    this.current = null;
+    this.show(null);
+    $("row").replaceChildren(make("p", { class: "text", text: "Done: every label is saved. You can close this window." }));
+    this.say("Done. You can close this window.");
   },
 
   commands: {
@@ -465,6 +494,7 @@ const app = {
     people: () => panel.people(),
     help: () => (panel.kind === "help" ? panel.close() : panel.help()),
     close: () => panel.close(),
+    zoom: () => { const image = $("row").querySelector(".zoom"); if (image) image.click(); },
     done: () => app.done(),
   },
 
@@ -480,7 +510,7 @@ const app = {
 
 const KEYS = {
   Enter: "accept", " ": "skip", x: "unsure", u: "undo", ArrowLeft: "back", ArrowRight: "forward",
-  "/": "search", n: "new", "?": "help", c: "cluster", d: "near", f: "find", m: "note", h: "history", g: "guide", Escape: "close",
+  "/": "search", n: "new", "?": "help", c: "cluster", d: "near", f: "find", m: "note", h: "history", g: "guide", z: "zoom", Escape: "close",
 };
 
 addEventListener("keydown", (event) => {

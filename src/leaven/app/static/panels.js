@@ -20,7 +20,7 @@ const panel = {
     $("panel").hidden = true;
     document.body.classList.remove("bulk");
     app.showClasses();
-    $("question").focus();
+    $("question").focus({ preventScroll: true });
   },
 
   // The rows that stay checked; null if the panel has none to label.
@@ -42,10 +42,11 @@ const panel = {
   recount() {
     const line = $("bulk-count");
     if (line) line.replaceWith(this.countLine());
+    app.showClasses();
   },
 
   lines(rows) {
-    return make("ul", { class: "lines" }, ...rows.map((row) => this.line(row)));
+    return make("ul", { class: app.start.images ? "lines tiles" : "lines" }, ...rows.map((row) => this.line(row)));
   },
 
   line(row) {
@@ -57,12 +58,14 @@ const panel = {
     } }) : null;
     if (box) box.checked = !this.group.unchecked.has(row.row);
     const tag = row.label ? make("b", { class: "tag " + colorOf(app.classes.indexOf(row.label)), text: row.label + (row.source === "bulk" ? " (bulk)" : "") }) : null;
-    return make("li", {}, make("label", {}, box, make("span", { text: row.text, dir: "auto" })), tag,
+    const words = make("span", { text: row.text, dir: "auto" });
+    const shown = app.start.images ? thumbnail(row.row, row.text) : words;
+    return make("li", {}, make(box ? "label" : "div", { class: "words" }, box, shown), tag,
       make("button", { class: "open", text: "Row " + (row.row + 1), title: "Show this row", onclick: () => app.visit(row.row) }));
   },
 
   answers(found) {
-    if (!found.answers.length) return null;
+    if (!found.answers.length || this.group === null) return null;
     return make("p", { class: "soft", text: "The model answers " + found.answers.map(([name, share]) => name + " for " + percent(share)).join(", ") + "." });
   },
 
@@ -79,8 +82,8 @@ const panel = {
       document.body.classList.toggle("bulk", this.group !== null);
       const more = found.n_rows - found.rows.length;
       results.replaceChildren(
-        make("p", { text: plural(found.n_rows, "row") }),
-        this.countLine(),
+        make("p", { text: plural(found.n_rows, "row") + (found.n_rows ? "" : " with " + input.value) }),
+        ...(found.n_rows ? [this.countLine()] : []),
         ...[this.answers(found)].filter(Boolean),
         this.lines(found.rows),
         ...(more > 0 ? [make("p", { class: "soft", text: "and " + plural(more, "more row") + ", which are labeled too." })] : []));
@@ -102,7 +105,7 @@ const panel = {
   async cluster(number) {
     const found = await ask("/api/cluster", number === undefined ? {} : { cluster: number });
     this.bulk(found);
-    const all = make("details", {}, make("summary", { text: "All " + plural(found.n_rows, "row") }), this.lines(found.rows));
+    const all = make("details", {}, make("summary", { text: found.n_rows > found.rows.length ? "The first " + found.rows.length + " of " + plural(found.n_rows, "row") : "All " + plural(found.n_rows, "row") }), this.lines(found.rows));
     this.show("cluster", "A cluster of " + plural(found.n_rows, "row"),
       found.telling.length ? make("p", { class: "telling-words" }, ...found.telling.map((word) => make("mark", { text: word, dir: "auto" }))) : null,
       this.answers(found), this.countLine(),
@@ -164,7 +167,7 @@ const panel = {
       ["1 2 3 … a b …", "label the row and go to the next"], ["Enter", "accept the suggestion"], ["Space", "skip: the row comes back at the end"],
       ["x", "unsure: a row for review"], ["u", "undo, any number of times"], ["← →", "walk through the history; a label can be changed there"],
       ["/", "search; Enter leaves the box, then a key labels all rows that are checked"], ["c", "a cluster, to be labeled with one key"],
-      ["d", "near-duplicates of this row"], ["f", "find a class by typing"], ["n", "new class"], ["m", "note on this row"],
+      ["d", "near-duplicates of this row"], ["z", "zoom an image"], ["f", "find a class by typing"], ["n", "new class"], ["m", "note on this row"],
       ["h", "history"], ["g", "guidelines"], ["Esc", "close a panel"], ["?", "this list"],
     ];
     this.show("help", "Keys", make("dl", { class: "keys" }, ...keys.map(([key, what]) =>
@@ -185,7 +188,7 @@ function markdown(text) {
       continue;
     }
     list = null;
-    if (heading) parts.push(inline(make("h3"), heading[2]));
+    if (heading) parts.push(inline(make("h3", { class: "heading" }), heading[2]));
     else if (block.trim()) parts.push(inline(make("p"), block));
   }
   return parts;

@@ -20,7 +20,7 @@ const percent = (share) => Math.round(100 * share) + "%";
 const plural = (count, word) => count.toLocaleString("en") + " " + word + (count === 1 ? "" : "s");
 
 // Letters that are commands are no keys of classes.
-const CLASS_KEYS = [..."1234567890abeijklopqrstvwyz"];
+const CLASS_KEYS = [..."1234567890abeijklopqrstvwy"];
 
 function colorOf(number) {
   return "k" + (number % 8);
@@ -96,9 +96,16 @@ function showRow(found, start) {
 
 function imageOf(row, cell) {
   const image = make("img", { src: address("/api/image", { row, token }), alt: cell, class: "image" });
-  const button = make("button", { class: "zoom", title: "Zoom", onclick: () => button.classList.toggle("large") }, image);
+  const button = make("button", { class: "zoom", title: "Zoom (z)", "aria-pressed": "false", onclick: () => {
+    button.setAttribute("aria-pressed", String(button.classList.toggle("large")));
+  } }, image);
   image.addEventListener("error", () => button.replaceWith(make("p", { class: "note", text: "This image cannot be shown: " + cell })));
   return button;
+}
+
+// The same image, small and only when it comes into view.
+function thumbnail(row, words) {
+  return make("img", { src: address("/api/image", { row, token }), alt: words, title: words, class: "thumb", loading: "lazy" });
 }
 
 function moreOf(row, length) {
@@ -122,13 +129,14 @@ function showSuggestion(found) {
     make("span", { class: "soft", text: "Suggestion" }),
     make("b", { text: suggestion.label, dir: "auto" }),
     bar,
-    make("span", { class: "share", text: percent(suggestion.share), title: "Calibrated probability" }));
+    make("span", { class: "share", text: percent(suggestion.share), title: "Calibrated: of 100 suggestions with this number, about as many are right" }));
   const others = suggestion.all.slice(1).filter(([, share]) => share >= 0.05);
   if (others.length) {
     box.append(make("span", { class: "soft", text: others.map(([name, share]) => name + " " + percent(share)).join(", ") }));
   }
-  if (suggestion.words.length) {
-    box.append(make("span", { class: "because" }, "because of ", ...suggestion.words.map((word) => make("mark", { text: word, dir: "auto" }))));
+  const reasons = [...suggestion.words, ...suggestion.columns.map(([name, what]) => name + ": " + what)].slice(0, 6);
+  if (reasons.length) {
+    box.append(make("span", { class: "because" }, "because of ", ...reasons.map((word) => make("mark", { text: word, dir: "auto" }))));
   }
 }
 
@@ -147,71 +155,12 @@ function showClasses(found, progress, bulk) {
     if (!bulk && name === suggested) button.classList.add("suggested");
     return button;
   }));
+  $("bulk-line").hidden = !bulk;
+  $("bulk-line").textContent = bulk ? "One key labels " + plural(panel.checkedRows().length, "row") : "";
   if (app.classes.length > CLASS_KEYS.length || many) {
     box.append(make("button", { "data-do": "find", class: "class" }, make("kbd", { text: "f" }), make("span", { text: "find a class" })));
   }
+  const best = box.querySelector(".suggested");
+  if (many && best) box.scrollTop = best.offsetTop - box.offsetTop - 40;
   if (!app.classes.length) box.append(make("p", { class: "soft" }, "No class yet: press ", make("kbd", { text: "n" }), " to make one."));
-}
-
-// The strip: can I stop?
-function showStrip(progress) {
-  if (!progress) return;
-  const strip = $("strip");
-  const { counts } = progress;
-  const labeled = counts.given + counts.hand + counts.bulk;
-  const bar = make("div", { class: "progress", role: "img", "aria-label": labeled + " of " + counts.n_rows + " rows have a label" });
-  for (const kind of ["given", "hand", "bulk"]) {
-    const part = make("i", { class: kind, title: counts[kind].toLocaleString("en") + " " + kind });
-    part.style.width = (100 * counts[kind]) / counts.n_rows + "%";
-    bar.append(part);
-  }
-  const facts = make("dl");
-  const fact = (name, value, title, note) =>
-    facts.append(make("div", { title }, make("dt", { text: name }), make("dd", { text: value }), note ? make("dd", { class: "soft", text: note }) : null));
-  const sources = [["given", counts.given], ["by hand", counts.hand], ["in bulk", counts.bulk]];
-  fact("Rows with a label", labeled.toLocaleString("en") + " of " + counts.n_rows.toLocaleString("en"), "",
-    sources.filter(([, n]) => n).map(([word, n]) => n.toLocaleString("en") + " " + word).join(", "));
-  if (progress.per_minute) fact("Labels per minute", String(Math.round(progress.per_minute)), "Pauses are left out");
-  const accuracy = progress.accuracy;
-  fact("Estimated accuracy", accuracy ? percent(accuracy.share) : "not known yet",
-    "Of the model, on labels that it did not know, at rows drawn at random: about one question in ten. Never estimated from rows that were chosen to be asked.",
-    accuracy ? percent(accuracy.low) + " to " + percent(accuracy.high) + ", from " + plural(accuracy.n, "random row") : "about 1 question in 10 is random");
-  if (progress.curve.length > 1) facts.append(make("div", { class: "curve", title: "Accuracy by number of labels" }, make("dt", { text: "Learning curve" }), sparkline(progress.curve)));
-  if (progress.uncertain !== null) fact("Uncertain rows", progress.uncertain.toLocaleString("en"), "Rows without a label whose suggestion is below 80%");
-  if (progress.gain !== null) fact("20 more labels", "+" + (100 * progress.gain).toFixed(1) + " points", "Expected gain in accuracy, by the learning curve so far");
-  if (progress.checks) fact("Spot checks", progress.checks.agree + " of " + progress.checks.n, "Labels in bulk that a label by hand confirmed");
-  if (progress.agreement) fact(progress.agreement.measure, progress.agreement.kappa.toFixed(2), "On rows that all labeled: " + progress.agreement.people.join(", "), plural(progress.disagreements, "disagreement"));
-  const advice = make("p", { class: "advice", text: adviceOf(progress, labeled) });
-  if (progress.stop) advice.classList.add("stop");
-  strip.replaceChildren(bar, facts, advice);
-}
-
-function adviceOf(progress, labeled) {
-  if (labeled === progress.counts.n_rows) return "Every row has a label.";
-  if (progress.learner) return progress.learner;
-  if (progress.stop) return "You may stop: the answers of the last models hardly differ.";
-  return "Go on: new labels still change the answers.";
-}
-
-function sparkline(curve) {
-  const space = "http://www.w3.org/2000/svg";
-  const [width, height] = [110, 30];
-  const picture = document.createElementNS(space, "svg");
-  picture.setAttribute("viewBox", "0 0 " + width + " " + height);
-  picture.setAttribute("role", "img");
-  picture.setAttribute("aria-label", "From " + percent(curve[0][1]) + " to " + percent(curve[curve.length - 1][1]));
-  const sizes = curve.map((point) => Math.log2(point[0] + 1));
-  const low = Math.min(...curve.map((point) => point[2]));
-  const high = Math.max(...curve.map((point) => point[3]), low + 0.01);
-  const x = (i) => ((sizes[i] - sizes[0]) / Math.max(sizes[sizes.length - 1] - sizes[0], 1e-9)) * (width - 2) + 1;
-  const y = (share) => height - 1 - ((share - low) / (high - low)) * (height - 2);
-  const band = document.createElementNS(space, "path");
-  band.setAttribute("class", "band");
-  band.setAttribute("d", "M" + curve.map((point, i) => x(i) + "," + y(point[3])).join("L") +
-    "L" + curve.map((point, i) => x(i) + "," + y(point[2])).reverse().join("L") + "Z");
-  const line = document.createElementNS(space, "path");
-  line.setAttribute("class", "line");
-  line.setAttribute("d", "M" + curve.map((point, i) => x(i) + "," + y(point[1])).join("L"));
-  picture.append(band, line);
-  return picture;
 }
