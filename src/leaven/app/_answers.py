@@ -90,7 +90,7 @@ class Answers:
 
 
 @dataclass(frozen=True, eq=False)
-class Test:
+class HeldOut:
     """What held-out labels say of the model.
 
     Parameters
@@ -242,7 +242,7 @@ class Mind:
 
     def test(
         self, request: Request, interrupted: Callable[[], bool] = lambda: False
-    ) -> Test | None:
+    ) -> HeldOut | None:
         """Hold out labels in turn and answer them; None if it was interrupted or cannot be."""
         known = request.known
         counts = np.bincount(request.codes[known], minlength=request.n_classes)
@@ -274,7 +274,7 @@ class Mind:
 
     def _judge(
         self, request: Request, known: NDArray[np.intp], held: dict[str, NDArray[Any]]
-    ) -> Test:
+    ) -> HeldOut:
         truth = request.codes[known]
         rows = np.arange(len(known))
         losses = {
@@ -294,7 +294,7 @@ class Mind:
         doubt = sharp[rows, truth]
         doubted = np.flatnonzero((answers != truth) & (doubt < _DOUBTED))
         doubted = doubted[np.argsort(doubt[doubted], kind="stable")]
-        return Test(
+        return HeldOut(
             version=request.version,
             n_labels=len(known),
             n_right=int((answers == truth)[drawn].sum()),

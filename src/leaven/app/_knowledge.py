@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leaven.app._answers import Answers, Test
+from leaven.app._answers import Answers, HeldOut
 from leaven.app._board import FREE, Board
 from leaven.app._learner import News, Nothing, Ready, Twins
 from leaven.app._sheet import Sheet
@@ -26,7 +26,7 @@ class Knowledge:
     groups : int array of shape (n_rows,) or None
         Of near-duplicates, -1 for a row that has none.
     answers : Answers or None
-    tested : Test or None
+    tested : HeldOut or None
     trouble : str
         Why there are no suggestions, or no new ones.
     """
@@ -35,7 +35,7 @@ class Knowledge:
         self.ready: Ready | None = None
         self.groups: NDArray[np.int32] | None = None
         self.answers: Answers | None = None
-        self.tested: Test | None = None
+        self.tested: HeldOut | None = None
         self.trouble = ""
         self._n_twins: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 
@@ -50,7 +50,7 @@ class Knowledge:
             self._n_twins = np.where(news.groups >= 0, sizes[news.groups], 0)
         elif isinstance(news, Answers):
             self.answers = news
-        elif isinstance(news, Test):
+        elif isinstance(news, HeldOut):
             self.tested = news
         elif isinstance(news, Nothing):
             self.trouble = news.reason

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leaven.app._answers import Answers, Mind, Request, Test
+from leaven.app._answers import Answers, HeldOut, Mind, Request
 from leaven.app._evidence import Evidence, Things
 from leaven.app._prepared import Prepared, neighbors, prepare, twins
 
@@ -54,7 +54,7 @@ class Nothing:
     reason: str
 
 
-News = Ready | Twins | Answers | Test | Nothing
+News = Ready | Twins | Answers | HeldOut | Nothing
 
 
 @dataclass(frozen=True, eq=False)
