@@ -323,7 +323,7 @@ def test_fits_the_screen(visit, serve, fruit, width, scheme):
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         page.keyboard.press("Escape")
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert ground == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(20, 23, 28)")
+    assert ground == ("rgb(245, 246, 248)" if scheme == "light" else "rgb(18, 21, 26)")
     page.keyboard.press("f")
     page.keyboard.type("number 37")
     row = page.evaluate("app.current.row")

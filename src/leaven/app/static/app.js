@@ -402,7 +402,7 @@ const app = {
       list.replaceChildren(...names.slice(0, MATCHES).map((name, i) =>
         make("li", { class: i === chosen ? "first" : "", role: "option", "aria-selected": String(i === chosen), onclick: () => { $("ask").close(); submit(name); } },
           make("span", { text: name, dir: "auto" }))));
-      if (choices) $("ask-hint").textContent = names.length ? plural(names.length, "match").replace("matchs", "matches") + ". Enter takes " + names[chosen] + "; arrow keys choose another." : "No class has this in its name.";
+      if (choices) $("ask-hint").textContent = names.length ? (names.length === 1 ? "1 match" : names.length + " matches") + ". Enter takes " + names[chosen] + "; arrow keys choose another." : "No class has this in its name.";
       return names;
     };
     text.oninput = () => { chosen = 0; fill(); };
