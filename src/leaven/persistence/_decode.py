@@ -156,7 +156,8 @@ def _frame(decoder: Decoder, node: dict[str, Any]) -> pd.DataFrame:
     columns = decoder.decode(node["columns"])
     index = decoder.decode(node["index"])
     data = {
-        i: pd.Series(decoder.decode(column), index=index) for i, column in enumerate(node["data"])
+        i: pd.Series(cells, index=index, dtype=_stored_dtype(cells))
+        for i, cells in enumerate(map(decoder.decode, node["data"]))
     }
     frame = pd.DataFrame(data, index=index)
     frame.columns = columns
@@ -165,7 +166,18 @@ def _frame(decoder: Decoder, node: dict[str, Any]) -> pd.DataFrame:
 
 def _series(decoder: Decoder, node: dict[str, Any]) -> pd.Series:
     index, name = decoder.decode(node["index"]), decoder.decode(node["name"])
-    return pd.Series(decoder.decode(node["data"]), index=index, name=name)
+    cells = decoder.decode(node["data"])
+    return pd.Series(cells, index=index, name=name, dtype=_stored_dtype(cells))
+
+
+def _index(decoder: Decoder, node: dict[str, Any]) -> pd.Index:
+    cells, name = decoder.decode(node["data"]), decoder.decode(node["name"])
+    return pd.Index(cells, dtype=_stored_dtype(cells), name=name)
+
+
+def _stored_dtype(cells: Any) -> Any:
+    """Keep objects as objects: pandas 3 would make strings of them. None: as the cells have it."""
+    return object if isinstance(cells, np.ndarray) and cells.dtype == object else None
 
 
 def _categorical(decoder: Decoder, node: dict[str, Any]) -> pd.Categorical:
@@ -218,9 +230,7 @@ _BY_KIND: dict[str, Callable[[Decoder, dict[str, Any]], Any]] = {
     "generator": _generator,
     "frame": _frame,
     "series": _series,
-    "index": lambda decoder, node: pd.Index(
-        decoder.decode(node["data"]), name=decoder.decode(node["name"])
-    ),
+    "index": _index,
     "range index": lambda decoder, node: pd.RangeIndex(
         range(*node["span"]), name=decoder.decode(node["name"])
     ),

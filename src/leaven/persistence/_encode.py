@@ -51,7 +51,9 @@ class Encoder:
         return node
 
     def _node(self, value: Any) -> Any:
-        if value is None or isinstance(value, (bool, str)) or type(value) is int:
+        # numpy's strings and floats are Python's too, by inheritance, and would lose their type.
+        plain = isinstance(value, (bool, str)) and not isinstance(value, np.generic)
+        if value is None or plain or type(value) is int:
             return value
         if isinstance(value, float) and not isinstance(value, np.generic):
             return value if math.isfinite(value) else {KIND: "float", "value": repr(float(value))}
