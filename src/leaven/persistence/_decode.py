@@ -167,12 +167,14 @@ def _frame(decoder: Decoder, node: dict[str, Any]) -> pd.DataFrame:
 def _series(decoder: Decoder, node: dict[str, Any]) -> pd.Series:
     index, name = decoder.decode(node["index"]), decoder.decode(node["name"])
     cells = decoder.decode(node["data"])
-    return pd.Series(cells, index=index, name=name, dtype=_stored_dtype(cells))
+    found: pd.Series = pd.Series(cells, index=index, name=name, dtype=_stored_dtype(cells))
+    return found
 
 
 def _index(decoder: Decoder, node: dict[str, Any]) -> pd.Index:
     cells, name = decoder.decode(node["data"]), decoder.decode(node["name"])
-    return pd.Index(cells, dtype=_stored_dtype(cells), name=name)
+    found: pd.Index = pd.Index(cells, dtype=_stored_dtype(cells), name=name)
+    return found
 
 
 def _stored_dtype(cells: Any) -> Any:
