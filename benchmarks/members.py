@@ -1,0 +1,259 @@
+"""Where the weights and temperatures of the candidates come from, and what they are worth.
+
+    python benchmarks/members.py collect DIRECTORY [--labels 2 5 10 20] [--draws 2] [--rows 600]
+                                         [--sets NAME ...] [--jobs 1]
+    python benchmarks/members.py compare DIRECTORY
+
+``collect`` fits every default candidate of ``leaven.selection`` on the tables of
+``benchmarks/safe.py`` and keeps its class probabilities, of held-out labels and of unlabeled rows,
+in one file per table, number of labels and draw; files that are there are not made again. The draws
+are others than those of ``safe.py``.
+
+``compare`` combines them in four ways and prints accuracy, log loss and expected calibration error
+on the unlabeled rows, mean over tables:
+
+- as shipped: the ``Member`` numbers of the package;
+- learned: weights and temperatures of the largest likelihood, learned on all *other* tables
+  (leave-one-set-out: tables that are versions of one data set leave together);
+- equal: equal weights, temperatures learned in the same way;
+- supervised: as shipped, without the candidates that learn from unlabeled rows.
+
+It also prints the numbers learned on all tables, beside the shipped ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import warnings
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from safe import LABELS, calibration_error, few_labels, prepare, set_names
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
+
+from leaven.selection import (
+    SUPERVISED,
+    Folds,
+    Member,
+    combine_held_out,
+    draw_folds,
+    estimate,
+    make_candidates,
+    standard_problem,
+    take_one,
+    tempered_log,
+)
+from leaven.selection import fit as fit_decision
+
+FIRST_DRAW = 100  # safe.py has the draws below
+FEWEST_ROWS = 50  # unlabeled, to measure on
+FLOOR = 1e-3  # of a probability in the log loss
+POWERS = np.exp(np.linspace(-2.5, 2.0, 46))  # temperatures to choose from, 10% apart
+MOST_ROWS = 200  # per run, to learn weights from
+PENALTY = 5e-4  # of squared log weights: with 50 tables they must not run away
+
+
+def collect_one(directory, name, per_class, draw, most_rows):
+    path = Path(directory) / f"{name}__{per_class}__{draw}.npz"
+    if path.exists():
+        return
+    warnings.simplefilter("ignore")
+    X, truth = prepare(name, most_rows)
+    y = few_labels(truth, per_class, FIRST_DRAW + draw)
+    free = y < 0
+    if free.sum() < FEWEST_ROWS:
+        return
+    problem = standard_problem(X, y, np.unique(truth), seed=draw)
+    candidates = [each for each in make_candidates(None, problem) if each.skipped is None]
+    folds = draw_folds(problem.codes, "auto", draw)
+    outcomes = estimate(problem, candidates, folds)
+    names, final, held_out = [], [], []
+    for candidate, outcome in zip(candidates, outcomes, strict=True):
+        if outcome.probabilities is None:
+            continue
+        fitted = fit_decision(problem, [candidate], take_one(candidate, outcome.params))
+        names.append(candidate.name)
+        final.append(fitted.probabilities[free])
+        held_out.append(outcome.probabilities)
+    with path.open("wb") as file:
+        np.savez_compressed(
+            file,
+            names=np.array(names),
+            P=np.array(final, dtype=np.float32),
+            H=np.array(held_out, dtype=np.float32),
+            y=y[folds.rows],
+            fold=folds.fold,
+            truth=truth[free],
+        )
+
+
+def read_runs(directory):
+    runs = []
+    for path in sorted(Path(directory).glob("*.npz")):
+        name, per_class, draw = path.stem.split("__")
+        stored = np.load(path)
+        runs.append(
+            {"set": name, "labels": int(per_class), "draw": int(draw)}
+            | {key: stored[key] for key in ("y", "fold", "truth")}
+            | {"names": stored["names"].tolist()}
+            | {key: stored[key].astype(float) for key in ("P", "H")}
+        )
+    return runs
+
+
+def family(name):
+    """Tables that are versions of one data set leave together."""
+    return name.removesuffix("-local").removesuffix("-noise").replace("_", "-").rstrip("0123456789")
+
+
+def _of(logs, truth):
+    return logs[np.arange(len(truth)), truth]
+
+
+def temperature_losses(run):
+    """Log loss of every candidate of a run at each of the ``POWERS``, once for all tables."""
+    return {
+        name: np.array([-_of(tempered_log(P, power), run["truth"]).mean() for power in POWERS])
+        for name, P in zip(run["names"], run["P"], strict=True)
+    }
+
+
+def learn_temperatures(runs, members):
+    """The power with the largest likelihood for each candidate, each run counting the same."""
+    found = {}
+    for name in members:
+        losses = [r["losses"][name] for r in runs if name in r["names"]]
+        if losses:
+            found[name] = float(POWERS[np.mean(losses, axis=0).argmin()])
+    return found
+
+
+def learn_weights(runs, temperatures):
+    """Prior weights with the largest likelihood of the unlabeled rows, given the held-out ones."""
+    order = list(temperatures)
+    prepared = []
+    for r in runs:
+        use = [(k, r["names"].index(name)) for k, name in enumerate(order) if name in r["names"]]
+        powers = [temperatures[order[k]] for k, _ in use]
+        pairs = [(i, t) for (_, i), t in zip(use, powers, strict=True)]
+        logs = np.stack([tempered_log(r["P"][i, :MOST_ROWS], t) for i, t in pairs])
+        held = np.stack([tempered_log(r["H"][i], t) for i, t in pairs])
+        rows = np.arange(len(r["y"]))
+        score = held[:, :, rows, r["y"]].mean(axis=1).sum(axis=1) / np.sqrt(len(rows))
+        prepared.append((np.array([k for k, _ in use]), logs, score, r["truth"][:MOST_ROWS]))
+
+    def loss(theta):
+        value, slope = PENALTY * theta @ theta, 2 * PENALTY * theta
+        for use, logs, score, truth in prepared:
+            w = softmax(theta[use] + score)
+            z = np.tensordot(w, logs, axes=1)
+            rows = np.arange(len(truth))
+            value -= log_softmax(z, axis=1)[rows, truth].mean() / len(prepared)
+            error = softmax(z, axis=1)
+            error[rows, truth] -= 1
+            of_member = np.tensordot(logs, error, axes=([1, 2], [0, 1])) / len(truth)
+            slope[use] += w * (of_member - w @ of_member) / len(prepared)
+        return value, slope
+
+    theta = minimize(loss, np.zeros(len(order)), jac=True, method="L-BFGS-B").x
+    return dict(zip(order, np.exp(theta - theta.mean()).tolist(), strict=True))
+
+
+def combine(run, members):
+    """Probabilities of the unlabeled rows by the combination that the package would make."""
+    names = [name for name in run["names"] if name in members]
+    places = [run["names"].index(name) for name in names]
+    folds = Folds(np.arange(len(run["y"])), run["fold"])
+    found = combine_held_out(
+        names,
+        [run["H"][i] for i in places],
+        run["y"],
+        folds,
+        {name: members[name].weight for name in names},
+        {name: members[name].temperature for name in names},
+    )
+    return found.pool.combine(dict(zip(names, (run["P"][i] for i in places), strict=True)))
+
+
+def learned_members(runs, members, *, equal):
+    temperatures = learn_temperatures(runs, members)
+    weights = dict.fromkeys(temperatures, 1.0) if equal else learn_weights(runs, temperatures)
+    return {name: Member(weights[name], temperatures[name]) for name in temperatures}
+
+
+def compare(directory):
+    runs = read_runs(directory)
+    for r in runs:
+        r["losses"] = temperature_losses(r)
+    # The shipped numbers, from candidates of any problem: two classes and dense rows skip none.
+    problem = standard_problem(
+        np.random.default_rng(0).random((20, 2)), np.arange(20) % 3 - 1, [0, 1]
+    )
+    candidates = make_candidates(None, problem)
+    shipped = {each.name: each.member for each in candidates}
+    alone = {each.name: each.member for each in candidates if each.kind == SUPERVISED}
+    ways = {"as shipped": [], "learned": [], "equal": [], "supervised": []}
+    for left_out in sorted({family(r["set"]) for r in runs}):
+        others = [r for r in runs if family(r["set"]) != left_out]
+        learned = learned_members(others, shipped, equal=False)
+        equal = learned_members(others, shipped, equal=True)
+        for r in runs:
+            if family(r["set"]) == left_out:
+                for way, members in zip(ways, (shipped, learned, equal, alone), strict=True):
+                    ways[way].append(_measure(r, combine(r, members)))
+    for way, rows in ways.items():
+        table = pd.DataFrame(rows).groupby(["set", "labels"]).mean().groupby("labels").mean()
+        print(f"\n{way}:\n{table.T.round(3).to_string()}")
+    everywhere = learned_members(runs, shipped, equal=False)
+    shown = {
+        name: {
+            "weight": shipped[name].weight,
+            "learned": everywhere[name].weight,
+            "temperature": shipped[name].temperature,
+            "learned temperature": everywhere[name].temperature,
+        }
+        for name in everywhere
+    }
+    print(f"\n{len(runs)} runs\n{pd.DataFrame(shown).T.round(2).to_string()}")
+
+
+def _measure(run, P):
+    right = P.argmax(axis=1) == run["truth"]
+    return {
+        "set": run["set"],
+        "labels": run["labels"],
+        "accuracy": 100 * right.mean(),
+        "log loss": -np.log(_of(P, run["truth"]) + FLOOR).mean(),
+        "calibration error": calibration_error(P.max(axis=1), right),
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("step", choices=["collect", "compare"])
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--labels", nargs="*", type=int, default=list(LABELS))
+    parser.add_argument("--draws", type=int, default=2)
+    parser.add_argument("--rows", type=int, default=600)
+    parser.add_argument("--sets", nargs="*", default=None)
+    parser.add_argument("--jobs", type=int, default=1)
+    options = parser.parse_args()
+    if options.step == "compare":
+        return compare(options.directory)
+    options.directory.mkdir(parents=True, exist_ok=True)
+    Parallel(n_jobs=options.jobs)(
+        delayed(collect_one)(options.directory, name, per_class, draw, options.rows)
+        for draw in range(options.draws)
+        for per_class in options.labels
+        for name in options.sets or set_names()
+    )
+
+
+if __name__ == "__main__":
+    main()
