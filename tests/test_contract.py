@@ -114,12 +114,14 @@ def test_every_exemption_is_needed(name: str, check: str) -> None:
 
 
 STRATEGIES = [
+    leaven.active.CoTesting(),
     leaven.active.ExpectedErrorReduction(),
     leaven.active.HighestEntropy(),
     leaven.active.InformationDensity(leaven.active.SmallestMargin()),
     leaven.active.LeastConfident(),
     leaven.active.QueryByCommittee("kl", n_members=3),
     leaven.active.QueryByCommittee(committee="posterior", n_members=3),
+    leaven.active.QueryByCommittee(committee="posterior-em", n_members=3),
     leaven.active.RandomSampling(),
     leaven.active.SmallestMargin(),
 ]

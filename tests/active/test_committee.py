@@ -3,6 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
@@ -17,8 +19,15 @@ from sklearn.tree import DecisionTreeClassifier
 
 from leaven.active import QueryByCommittee, kl_to_consensus, vote_entropy
 from leaven.active._committee import bootstrap
+from leaven.active._density import kl_density
+from leaven.active._em_committee import em_member, expected_model, supervised_twin
 from leaven.active._posterior import draw_member, log_dirichlet, normal_inverse_chi2
-from leaven.generative import SemiSupervisedGaussianNB
+from leaven.generative import (
+    SemiSupervisedBernoulliNB,
+    SemiSupervisedCategoricalNB,
+    SemiSupervisedGaussianNB,
+    SemiSupervisedMultinomialNB,
+)
 from leaven.graph import FullGraph, GivenGraph
 from leaven.graph_based import HarmonicClassifier
 
@@ -253,3 +262,115 @@ def test_errors():
         vote_entropy([0, 1])
     with pytest.raises(ValueError, match="n_members, n_samples, n_classes"):
         kl_to_consensus([[0.5, 0.5]])
+
+
+SEMI = [
+    (SemiSupervisedGaussianNB(), GaussianNB(), lambda X: X),
+    (SemiSupervisedMultinomialNB(alpha=0.7), MultinomialNB(alpha=0.7), lambda X: np.abs(X).round()),
+    (SemiSupervisedBernoulliNB(), BernoulliNB(), lambda X: (X > 0.5).astype(float)),
+    (
+        SemiSupervisedCategoricalNB(),
+        CategoricalNB(min_categories=9),
+        lambda X: np.abs(X).round().astype(int),
+    ),
+]
+
+
+@pytest.mark.parametrize(("model", "peer", "view"), SEMI, ids=lambda value: str(value)[:26])
+def test_posterior_of_semi_supervised_models(model, peer, view):
+    X, truth = blobs(40)
+    y = np.where(np.arange(40) < 12, truth, -1)
+    pool = view(blobs(20, seed=1)[0])
+    fitted = clone(model).fit(view(X), y)
+    strategy = QueryByCommittee("kl", committee="posterior", n_members=400, random_state=0)
+    scores = strategy.scores(fitted, pool, view(X), y)
+    assert np.isfinite(scores).all()
+    assert scores.max() > 0
+    # All rows labeled: the committee is that of scikit-learn's model.
+    supervised = clone(model).fit(view(X), truth)
+    ours = strategy.scores(supervised, pool, view(X), truth)
+    theirs = strategy.scores(clone(peer).fit(view(X), truth), pool, view(X), truth)
+    assert_allclose(ours.mean(), theirs.mean(), rtol=0.35)
+    assert np.corrcoef(ours, theirs)[0, 1] > 0.8
+
+
+def test_expected_counts_by_hand():
+    X = np.array([[3, 1], [0, 4], [2, 2], [1, 0]])
+    y = np.array([0, 1, -1, -1])
+    model = SemiSupervisedMultinomialNB(unlabeled_weight=0.3).fit(X, y)
+    P = model.predict_proba(X[2:])
+    found = expected_model(supervised_twin(model), model, X, X, y)
+    expected = np.array([X[0] + 0.3 * P[:, 0] @ X[2:], X[1] + 0.3 * P[:, 1] @ X[2:]])
+    assert_allclose(found.feature_count_, expected)
+    assert_allclose(found.class_count_, 1 + 0.3 * P.sum(axis=0))
+
+
+def test_em_of_a_member_ends_at_a_fixed_point_of_em():
+    X, truth = blobs(60, 2)
+    y = np.where(np.arange(60) < 8, truth, -1)
+    member = em_member(GaussianNB(), X, y, 2, np.random.RandomState(0), max_iter=500, tol=1e-10)
+    P = np.eye(2)[np.maximum(y, 0)]
+    P[y < 0] = member.predict_proba(X[y < 0])
+    total = P.sum(axis=0)
+    mean = P.T @ X / total[:, None]
+    assert_allclose(member.theta_, mean, atol=1e-6)
+    assert_allclose(member.class_prior_, total / 60, atol=1e-6)
+    # Without unlabeled rows there is nothing to improve: a draw from the posterior.
+    drawn = em_member(GaussianNB(), X, truth, 2, np.random.RandomState(3))
+    again = draw_member(GaussianNB().fit(X, truth), np.random.RandomState(3))
+    assert_allclose(drawn.theta_, again.theta_)
+
+
+def test_em_settles_what_few_labels_leave_open():
+    # Two clusters far apart: a draw from two labels per class may put the border anywhere, and
+    # EM puts it back into the gap.
+    rng = np.random.default_rng(4)
+    truth = np.arange(90) % 2
+    X = 8.0 * truth[:, None] + rng.normal(size=(90, 1))
+    y = np.where(np.arange(90) < 4, truth, -1)
+    pool = X[y < 0]
+    alone = GaussianNB().fit(X[y >= 0], y[y >= 0])
+    early = QueryByCommittee("kl", committee="posterior", n_members=15, random_state=0)
+    late = QueryByCommittee("kl", committee="posterior-em", n_members=15, random_state=0)
+    for model in (alone, SemiSupervisedGaussianNB().fit(X, y)):
+        assert late.scores(model, pool, X, y).mean() < 0.2 * early.scores(alone, pool).mean()
+
+
+def test_posterior_needs_rows_and_one_component():
+    X, truth = blobs(40, 2)
+    y = np.where(np.arange(40) < 12, truth, -1)
+    model = SemiSupervisedGaussianNB().fit(X, y)
+    with pytest.raises(ValueError, match="needs the training rows"):
+        QueryByCommittee(committee="posterior").scores(model, X)
+    several = SemiSupervisedGaussianNB(n_components=2, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="one component per class"):
+        QueryByCommittee(committee="posterior-em").scores(several, X, X, y)
+    fixed = SemiSupervisedGaussianNB(prior=[0.3, 0.7]).fit(X, y)
+    assert_allclose(supervised_twin(fixed).priors, [0.3, 0.7])
+
+
+@given(st.integers(0, 10_000))
+def test_density_of_documents_by_its_definition(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.poisson(1.0, (7, 5)).astype(float)
+    X[:, 0] += 1
+    X[3] = 0  # an empty document says nothing about the others
+    P = X.sum(axis=0) / X.sum()
+    shares = X / np.maximum(X.sum(axis=1, keepdims=True), 1)
+    expected = []
+    for i in range(7):
+        mixed = 0.5 * shares[i] + 0.5 * P
+        divergence = [
+            sum(p * np.log(p / m) for p, m in zip(shares[h], mixed, strict=True) if p > 0)
+            for h in range(7)
+            if h != 3
+        ]
+        expected.append(np.exp(-np.mean(divergence)))
+    assert_allclose(kl_density(X), expected)
+    assert_allclose(kl_density(sparse.csr_array(X)), expected)
+
+
+def test_density_of_documents_refuses_negative_values():
+    with pytest.raises(ValueError, match="similarity='kl' compares shares of words"):
+        kl_density(np.array([[1.0, -1.0]]))
+    assert_allclose(kl_density(np.zeros((2, 3))), 1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from leaven.active._batch import as_points, choose_batch
+from leaven.active._co_testing import CoTesting
 from leaven.active._committee import QueryByCommittee, kl_to_consensus, vote_entropy
 from leaven.active._density import InformationDensity, mean_similarity
 from leaven.active._expected_error import ExpectedErrorReduction
@@ -32,6 +33,7 @@ from leaven.active._uncertainty import (
 __all__ = [
     "ActiveLearner",
     "BudgetSpent",
+    "CoTesting",
     "ExpectedErrorReduction",
     "F1Change",
     "HighestEntropy",

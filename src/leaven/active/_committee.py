@@ -14,6 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from leaven._compat import Interval, StrOptions, num_samples, validate_params_of
 from leaven._labels import UNLABELED
+from leaven.active._em_committee import (
+    SEMI_SUPERVISED,
+    em_member,
+    encoded_rows,
+    expected_model,
+    supervised_twin,
+)
 from leaven.active._posterior import SAMPLED, draw_member
 from leaven.active._rows import check_pool, check_training, labels_of, query_rng
 from leaven.active._uncertainty import probabilities
@@ -24,6 +31,7 @@ from leaven.base import (
     seeded_clone,
     take_rows,
 )
+from leaven.generative import label_weights
 
 DISAGREEMENTS = ("vote-entropy", "kl")
 
@@ -116,13 +124,17 @@ class QueryByCommittee(BaseEstimator):
     disagreement : {"vote-entropy", "kl"}, default="vote-entropy"
         ``"kl"`` needs probabilities, the votes only predictions. Votes of a small committee
         tie often.
-    committee : {"bagging", "posterior"} or sequence of estimators, default="bagging"
+    committee : str or sequence of estimators, default="bagging"
         - ``"bagging"``: copies of the estimator, each fitted on a bootstrap sample of the
           labeled rows that holds every class [2]_. A semi-supervised estimator sees all rows
           each time, with the labels outside the sample hidden;
         - ``"posterior"``: copies of a naive Bayes model with parameters drawn from their
           posterior [3]_ (scikit-learn's ``MultinomialNB``, ``BernoulliNB``,
-          ``CategoricalNB``, ``GaussianNB``, also at the end of a pipeline). Nothing is fitted;
+          ``CategoricalNB``, ``GaussianNB``, and those of leaven with one component per class,
+          also at the end of a pipeline). For leaven's the posterior is that of the expected
+          counts: unlabeled rows count for each class by its probability;
+        - ``"posterior-em"``: query by committee with EM [3]_: each member is drawn from the
+          posterior of the labeled rows alone, and then improved by EM on all rows of ``X``;
         - estimators of any kind: copies of them, each fitted on ``X`` and ``y``.
     n_members : int, default=10
         Size of the committee; a given sequence has its own.
@@ -133,6 +145,9 @@ class QueryByCommittee(BaseEstimator):
     See Also
     --------
     HighestEntropy : The doubt of one model instead of the disagreement of many.
+    InformationDensity : With ``similarity="kl"`` the density by which [3]_ weights the
+        disagreement.
+    CoTesting : Two views as the committee.
 
     References
     ----------
@@ -159,7 +174,7 @@ class QueryByCommittee(BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "disagreement": [StrOptions(set(DISAGREEMENTS))],
-        "committee": [StrOptions({"bagging", "posterior"}), list, tuple],
+        "committee": [StrOptions({"bagging", "posterior", "posterior-em"}), list, tuple],
         "n_members": [Interval(Integral, 2, None, closed="left")],
         "random_state": ["random_state"],
     }
@@ -183,10 +198,10 @@ class QueryByCommittee(BaseEstimator):
         Parameters
         ----------
         estimator : classifier
-            Fitted for the committee ``"posterior"``; not used if the members are given.
+            Fitted for the committees of posteriors; not used if the members are given.
         X_pool : {array-like, sparse matrix, data frame} of shape (n_pool, n_features)
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
-            The training rows; not needed for ``"posterior"``.
+            The training rows; not needed for ``"posterior"`` of a scikit-learn model.
         y : array-like of shape (n_samples,)
             Their labels. Rows without one are left to the semi-supervised members.
 
@@ -197,25 +212,47 @@ class QueryByCommittee(BaseEstimator):
         validate_params_of(self)
         X_pool = check_pool(X_pool)
         rng = query_rng(self.random_state, X_pool, y)
-        if isinstance(self.committee, str) and self.committee == "posterior":
-            members = self._posterior(estimator, rng)
-            X_pool = rows_of_final_step(estimator, X_pool)
+        if isinstance(self.committee, str) and self.committee.startswith("posterior"):
+            members, X_pool = self._posterior(estimator, X_pool, X, y, rng)
         else:
             members = self._fitted(estimator, X, y, rng)
         if self.disagreement == "vote-entropy":
             return vote_entropy(np.stack([np.asarray(m.predict(X_pool)) for m in members]))
         return kl_to_consensus(_aligned_probabilities(members, X_pool))
 
-    def _posterior(self, estimator: Any, rng: np.random.RandomState) -> list[Any]:
+    def _posterior(
+        self, estimator: Any, X_pool: Any, X: Any, y: Any, rng: np.random.RandomState
+    ) -> tuple[list[Any], Any]:
+        """Return the members, and the pool as they read it."""
         model = final_step(estimator)
-        if not isinstance(model, SAMPLED):
+        if not isinstance(model, SAMPLED + SEMI_SUPERVISED):
             raise ValueError(
-                "committee='posterior' draws the parameters of a naive Bayes model, which is one "
-                f"of {[kind.__name__ for kind in SAMPLED]} of scikit-learn; the estimator is "
-                f"{type(model).__name__}. Use committee='bagging'."
+                f"committee={self.committee!r} draws the parameters of a naive Bayes model, which "
+                f"is one of {[kind.__name__ for kind in SAMPLED + SEMI_SUPERVISED]}; the estimator "
+                f"is {type(model).__name__}. Use committee='bagging'."
             )
         check_is_fitted(model)
-        return [draw_member(model, rng) for _ in range(self.n_members)]
+        X_pool = rows_of_final_step(estimator, X_pool)
+        if self.committee == "posterior" and isinstance(model, SAMPLED):
+            return [draw_member(model, rng) for _ in range(self.n_members)], X_pool
+        X, classes, codes = check_training(self, X, y)
+        X = rows_of_final_step(estimator, X)
+        rows, X_pool, settings = encoded_rows(model, X, X_pool)
+        twin = supervised_twin(model).set_params(**settings)
+        if self.committee == "posterior":
+            fitted = expected_model(twin, model, X, rows, codes)
+            return [draw_member(fitted, rng) for _ in range(self.n_members)], X_pool
+        weights = (1.0, 1.0)
+        if isinstance(model, SEMI_SUPERVISED):
+            n_free = int((codes == UNLABELED).sum())
+            weights = label_weights(
+                len(codes) - n_free, n_free, float(model.unlabeled_weight), model.weighting
+            )
+        members = [
+            em_member(twin, rows, codes, len(classes), rng, weights=weights)
+            for _ in range(self.n_members)
+        ]
+        return members, X_pool
 
     def _fitted(self, estimator: Any, X: Any, y: Any, rng: np.random.RandomState) -> list[Any]:
         X, classes, codes = check_training(self, X, y)

@@ -9,6 +9,7 @@ from leaven.generative._mixed import SemiSupervisedMixedNB
 from leaven.generative._multinomial import SemiSupervisedMultinomialNB
 from leaven.generative._prior import ClassPrior
 from leaven.generative._recalibration import LogOdds, RankSigmoid
+from leaven.generative._weighting import label_weights
 
 __all__ = [
     "ClassPrior",
@@ -21,4 +22,5 @@ __all__ = [
     "SemiSupervisedHMM",
     "SemiSupervisedMixedNB",
     "SemiSupervisedMultinomialNB",
+    "label_weights",
 ]

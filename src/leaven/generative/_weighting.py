@@ -48,7 +48,7 @@ def label_weights(
 
     Examples
     --------
-    >>> from leaven.generative._weighting import label_weights
+    >>> from leaven.generative import label_weights
     >>> label_weights(2, 4, 0.2, "convex")
     (0.8, 0.2)
     >>> label_weights(2, 6, 6 / 8, "normalized")

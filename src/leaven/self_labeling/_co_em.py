@@ -369,12 +369,25 @@ class CoEMClassifier(MetaClassifierMixin, BaseEstimator):
         -------
         proba : ndarray of shape (n_samples, n_classes)
         """
+        return multiply_views(*self.predict_proba_by_view(X))
+
+    def predict_proba_by_view(self, X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Predict class probabilities with each view by itself.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        first, second : ndarray of shape (n_samples, n_classes)
+        """
         X = self._validate_rows(X)
         first, second = (
             class_probabilities(estimator, self.classes_, take_view(X, view))
             for estimator, view in zip(self.estimators_, self.views_, strict=True)
         )
-        return multiply_views(first, second)
+        return first, second
 
 
 def _mean_shift(new: NDArray[Any], old: NDArray[Any]) -> float:
