@@ -3,13 +3,15 @@
     python benchmarks/methods.py run [--methods NAME ...] [--sets NAME ...] [--draws 2]
                                      [--rows 500] [--labels 5] [--limit 60] [--out methods.jsonl]
     python benchmarks/methods.py table [--out methods.jsonl]
+    python benchmarks/methods.py rank [--out methods.jsonl]
 
 ``run`` fits each classifier with its defaults on 500 rows of each set, five labels per class, and
 writes one JSON object per fit at once; fits that are there already are not repeated, so that a new
 classifier costs its own fits alone. A fit that takes more than ``--limit`` seconds of processor
 time is stopped and counts as an answer with the most frequent label. ``table`` writes the mean
 accuracy per set to docs/data/methods.csv, from which docs/figures/method_table.py fills the table
-of docs/guide/choose.md and draws the critical differences.
+of docs/guide/choose.md and draws the critical differences. ``rank`` prints mean accuracy and mean
+rank of what is in the file, VARIANTS included, which only ``--methods`` runs.
 
 Columns are prepared as in benchmarks/safe.py (one-hot, then standardized) but for the classifiers
 in PREPARED. Classifiers that wrap another one get logistic regression. The hidden layers of the
@@ -36,9 +38,12 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.semi_supervised import LabelSpreading
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 
 import leaven
 from leaven.base import TransductionMixin, learns_from_unlabeled
+from leaven.graph_based import HarmonicClassifier, HeatKernelClassifier, MinCutClassifier
+from leaven.self_labeling import CalibratedTreeClassifier, SelfTrainingClassifier
 
 TABLE = Path(__file__).parents[1] / "docs" / "data" / "methods.csv"
 KEY = ["method", "set", "draw"]
@@ -75,6 +80,21 @@ BASELINES = {
     "scikit-learn LabelSpreading": LabelSpreading(kernel="knn"),
 }
 """What one would use instead; the first four see the labeled rows alone."""
+
+
+TREES = {"k_best": 10, "per_class": True}
+VARIANTS = {
+    "tree": DecisionTreeClassifier(random_state=0),
+    "self-trained tree": SelfTrainingClassifier(DecisionTreeClassifier(random_state=0), **TREES),
+    "self-trained calibrated tree": SelfTrainingClassifier(
+        CalibratedTreeClassifier(random_state=0), **TREES
+    ),
+    "HarmonicClassifier, threshold": HarmonicClassifier(decision="threshold"),
+    "MinCutClassifier, prior=None": MinCutClassifier(prior=None),
+    "MinCutClassifier, one-versus-rest": MinCutClassifier(prior=None, multiclass="one-versus-rest"),
+    "HeatKernelClassifier, sources": HeatKernelClassifier(machine="sources"),
+}
+"""Other arguments of some classifiers, for a question of their own."""
 
 
 def as_codes(X):
@@ -156,13 +176,14 @@ def run(name, estimator, X, truth, y, limit):
 def run_all(options):
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGPROF, _stop)
-    estimators = BASELINES | classifiers()
+    everything = BASELINES | classifiers()
+    estimators = everything | VARIANTS
     done = {tuple(r[key] for key in KEY) for r in read(options.out)}
     with options.out.open("a", encoding="utf-8") as file:
         for draw in range(options.draws):  # outermost: a run that is stopped has whole draws
             for data in options.sets or set_names():
                 todo = [
-                    name for name in options.methods or estimators if (name, data, draw) not in done
+                    name for name in options.methods or everything if (name, data, draw) not in done
                 ]
                 if not todo:
                     continue
@@ -194,9 +215,20 @@ def write_table(options):
     print(f"{len(wide) - 1} sets, {wide.shape[1]} methods, in {TABLE}")
 
 
+def print_ranks(options):
+    """Print mean accuracy and mean rank over the sets that all methods of the file have."""
+    results = pd.DataFrame(read(options.out))
+    results = results[results["draw"].lt(options.draws)]
+    wide = results.pivot_table(index="set", columns="method", values="accuracy").dropna()
+    ranks = wide.rank(axis=1, ascending=False)
+    table = pd.DataFrame({"accuracy": 100 * wide.mean(), "rank": ranks.mean()})
+    print(f"{len(wide)} sets, {results['draw'].nunique()} draws")
+    print(table.sort_values("rank").round(2).to_string())
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("command", choices=["run", "table"])
+    parser.add_argument("command", choices=["run", "table", "rank"])
     parser.add_argument("--methods", nargs="*", default=None)
     parser.add_argument("--sets", nargs="*", default=None)
     parser.add_argument("--draws", type=int, default=2)
@@ -205,4 +237,4 @@ if __name__ == "__main__":
     parser.add_argument("--limit", type=float, default=60.0)
     parser.add_argument("--out", type=Path, default=Path("methods.jsonl"))
     chosen = parser.parse_args()
-    (run_all if chosen.command == "run" else write_table)(chosen)
+    {"run": run_all, "table": write_table, "rank": print_ranks}[chosen.command](chosen)
