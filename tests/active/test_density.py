@@ -81,7 +81,7 @@ def test_the_default_bandwidth():
 @settings(max_examples=25, deadline=None)
 @given(
     arrays(float, st.tuples(st.integers(1, 12), st.just(3)), elements=st.integers(-4, 4)),
-    st.sampled_from(SIMILARITIES),
+    st.sampled_from(["cosine", "gaussian", "euclidean"]),
     st.integers(1, 13),
 )
 def test_chunks_do_not_matter(X, similarity, chunk_size):
@@ -140,6 +140,7 @@ def test_the_rows_of_a_pipeline_are_those_of_its_last_step():
 def test_float32_rows():
     X = np.random.default_rng(0).normal(size=(20, 3))
     for similarity in SIMILARITIES:
+        X = np.abs(X) if similarity == "kl" else X  # counts
         assert_allclose(
             mean_similarity(X.astype(np.float32), similarity),
             mean_similarity(X, similarity),
