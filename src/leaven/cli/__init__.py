@@ -6,6 +6,7 @@ imported inside the commands, so that ``leaven --help`` is instant.
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -43,7 +44,9 @@ class _Commands(click.Group):
             return super().main(args, prog_name, complete_var, False, **extra)
         if any("\0" in argument for argument in args or ()):  # no shell passes one, but programs do
             self._fail("an argument holds a NUL, which cannot be the name of a file.", BAD_INPUT)
-        restore = _clean_up_on_termination()
+        _fill_closed_streams()
+        interrupts: list[int] = []
+        restore = _unwind_on_signals(interrupts)
         try:
             code = super().main(args, prog_name, complete_var, False, **extra)
         except click.ClickException as error:
@@ -52,6 +55,11 @@ class _Commands(click.Group):
             self._fail("interrupted.", FAILED)
         except MemoryError as error:
             self._fail(f"not enough memory. {error}", FAILED)
+        except Exception:
+            # Compiled modules that are interrupted while they load raise ImportError and others.
+            if not interrupts:
+                raise
+            self._fail("interrupted.", FAILED)
         finally:
             restore()
         sys.exit(code if isinstance(code, int) else 0)
@@ -62,20 +70,56 @@ class _Commands(click.Group):
         sys.exit(code)
 
 
-def _clean_up_on_termination() -> Callable[[], None]:
-    """Let a polite kill unwind the stack, which removes half-written files."""
+def _fill_closed_streams() -> None:
+    """Put the null device where a standard stream is closed.
+
+    Otherwise the next file that is opened gets its number, and what is meant for the screen,
+    also by compiled code, goes into that file. ``sys.stdout`` stays None, as Python sets it then:
+    labels that were to be written there are not to be lost without a word.
+    """
+    for number in range(3):
+        if not _is_open(number):
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull)  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
+def _unwind_on_signals(interrupts: list[int]) -> Callable[[], None]:
+    """Let SIGTERM unwind the stack, which removes half-written files; note each SIGINT.
+
+    Returns the function that brings the former handlers back.
+    """
     if threading.current_thread() is not threading.main_thread():
         return lambda: None
 
     def leave(number: int, frame: FrameType | None) -> NoReturn:
         raise SystemExit(128 + number)
 
-    before = signal.signal(signal.SIGTERM, leave)
-    return lambda: None if before is None else _restore(before)
+    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+        interrupts.append(number)
+        raise KeyboardInterrupt
 
+    before = [(signal.SIGTERM, signal.signal(signal.SIGTERM, leave))]
+    # A program that runs this one may have its own way with interrupts, or ignore them (nohup).
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        before.append((signal.SIGINT, signal.signal(signal.SIGINT, interrupt)))
 
-def _restore(before: Any) -> None:
-    signal.signal(signal.SIGTERM, before)
+    def restore() -> None:
+        for number, handler in before:
+            if handler is not None:
+                signal.signal(number, handler)
+
+    return restore
 
 
 @click.group(

@@ -154,4 +154,5 @@ def _open_browser(address: str) -> bool:
 
 
 def _flush() -> None:
-    sys.stdout.flush()
+    if sys.stdout is not None:  # closed by the caller
+        sys.stdout.flush()

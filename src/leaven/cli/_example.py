@@ -33,6 +33,8 @@ def example(name: str, out: str | None, force: bool) -> None:
         )
     data = known[name].read_bytes()
     if out == STANDARD_STREAM:
+        if sys.stdout is None:
+            raise BadInput("Standard output is closed. Name a file by --out.")
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return

@@ -128,6 +128,8 @@ def _with_index(table: pd.DataFrame) -> pd.DataFrame:
 def _write_standard_output(table: pd.DataFrame, file_format: TableFormat) -> None:
     if file_format.kind != "csv":
         raise TableError("Only CSV can be written to standard output. Name a file instead.")
+    if sys.stdout is None:
+        raise TableError("Standard output is closed. Name a file instead.")
     # pandas would write "\r\n" as "\r\r\n" on Windows through the text stream itself.
     buffer = getattr(sys.stdout, "buffer", None)
     if buffer is None:
