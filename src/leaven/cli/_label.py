@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import warnings
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from leaven._progress import phase, progress_bar
 from leaven.cli._common import (
     BadInput,
     console,
@@ -187,7 +187,9 @@ def label(
     delimiter = parse_delimiter(delimiter)
     if report is not None and no_report:
         raise BadInput("--report and --no-report contradict each other: give one of them.")
-    with errors_as_one_line():
+    show = not quiet and is_terminal()
+    # The line is there before the imports, which take a second of their own.
+    with errors_as_one_line(), progress_bar("Starting", None, show=show):
         from leaven._files import atomic_output
         from leaven.cli._label_summary import print_summary
         from leaven.cli._outputs import refuse_same_file
@@ -226,7 +228,7 @@ def label(
                 min_confidence=min_confidence,
                 random_state=seed,
                 n_jobs=jobs,
-                progress=not quiet and is_terminal(),
+                progress=show,
             )
             label_many(
                 file,
@@ -262,8 +264,6 @@ def label(
             {"the input": file},
             force=force,
         )
-        # Only one of the two may draw on the terminal.
-        progress = not quiet and method == "auto" and is_terminal()
         options = LabelingOptions(
             text=text,
             ignore=ignore,
@@ -283,27 +283,27 @@ def label(
             details=report is not None,
             random_state=seed,
             n_jobs=jobs,
-            progress=progress,
+            progress=show,
         )
-        hidden = quiet or progress
-        with contextlib.nullcontext() if hidden else console(err=True).status("Labeling ..."):
-            table, found = read_with_format(
-                file, delimiter=delimiter, encoding=encoding, file_format=source
-            )
-            if labels is not None:
-                from leaven.app import take_over_labels
+        phase("Reading the table")
+        table, found = read_with_format(
+            file, delimiter=delimiter, encoding=encoding, file_format=source
+        )
+        if labels is not None:
+            from leaven.app import take_over_labels
 
-                table = take_over_labels(table, target, labels)
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                result = label_table(table, target, options, vectors=vectors, start=start)
-            page = None if report is None else _page(result, file, delimiter, encoding)
-            output.like_input(source, found).write(result.table)
-            if report is not None and page is not None:
-                with atomic_output(report) as stream:
-                    stream.write(page)
-            if save is not None:
-                result.save(save)
+            table = take_over_labels(table, target, labels)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            result = label_table(table, target, options, vectors=vectors, start=start)
+        phase("Writing the result")
+        page = None if report is None else _page(result, file, delimiter, encoding)
+        output.like_input(source, found).write(result.table)
+        if report is not None and page is not None:
+            with atomic_output(report) as stream:
+                stream.write(page)
+        if save is not None:
+            result.save(save)
     notes = [str(each.message) for each in caught if issubclass(each.category, UserWarning)]
     if not quiet:
         print_summary(result, file, out, notes, report=report, explain=explain, as_json=as_json)

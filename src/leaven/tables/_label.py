@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leaven._labels import class_prior
+from leaven._progress import phase
 from leaven._threads import one_thread_if_small
 from leaven.exceptions import LeavenWarning, UnreachedWarning
 from leaven.selection import COMBINATION, SEMI_SUPERVISED, assess, candidate_names
@@ -134,7 +135,9 @@ def label_table(
     for doubt in prepared.labels.doubts:
         warnings.warn(doubt, LeavenWarning, stacklevel=2)
     with one_thread_if_small(len(table)):
+        phase("Fitting the method")
         chosen = _select(prepared, options)
+    phase("Summarizing")
     _warn_of_unreached(chosen)
     given = prepared.labels.given
     if options.target_error is None:
@@ -225,6 +228,7 @@ def prepare_table(
     vectors: Any = None,
 ) -> PreparedTable:
     """Check a table, encode its labels, and turn its columns into features."""
+    phase("Preparing the columns")
     features, texts = _check_columns(table, target, options, vectors)
     labels = encode_target(
         table[target],

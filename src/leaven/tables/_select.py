@@ -213,7 +213,8 @@ def _choose(
     with progress_bar("Choosing a method", len(candidates), show=options.progress) as move:
 
         def follow(step: Step) -> None:
-            move(step.done, name=step.name)
+            running = step.done < step.total
+            move(step.done, name=f"Trying {step.name}" if running else "Fitting on all labels")
 
         selection = select(
             problem,
