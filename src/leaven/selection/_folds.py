@@ -120,7 +120,7 @@ def draw_folds(
     (4, 1)
     """
     rng = check_random_state(random_state)
-    counts = np.bincount(codes[codes != UNLABELED])
+    counts = np.bincount(codes[codes != UNLABELED], minlength=1)  # one entry even if no label
     rows = np.flatnonzero((codes != UNLABELED) & (counts[codes] >= 2))
     if not len(rows):
         return None
