@@ -21,14 +21,21 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from leaven.datasets import load, load_newsgroup_pair, make_two_grids
 from leaven.evaluation import DrawProtocol, Split
-from leaven.graph import FullGraph, Gaussian, GivenGraph, Graph, KNNGraph
+from leaven.graph import ExponentialCosine, FullGraph, Gaussian, GivenGraph, Graph, KNNGraph
 from leaven.graph_based import HarmonicClassifier, learn_length_scales
 from studies.estimators import NO_ROWS, UNLABELED, Transducer, encode, random_order
 from studies.prepared import KernelVote, OnRows, RowGraph, prepared, row_numbers
 from studies.published import read_published
 from studies.registry import Outcome, Run, Table, no_numbers, register
 
+# Settings that the source states; the defaults of leaven may change.
 SIGMA = 380.0
+TEMPERATURE = 0.03
+"""Of the weights of documents (equation 16)."""
+ETA = 0.1
+"""Transition to the external classifier (section 7.1)."""
+EPSILON = 0.01
+"""Smoothing of the walk (section 7.2)."""
 SIDE = 16
 TEN = (455, 213, 129, 100, 754, 970, 275, 585, 166, 353)
 """Images of the digits 0 to 9 in the problem of ten classes."""
@@ -147,7 +154,12 @@ class LearnedScales(Transducer):
         if key not in _learned:
             _learned.clear()
             found = learn_length_scales(
-                X, codes, prior="labeled", initial=SIGMA, max_iter=self.max_iter
+                X,
+                codes,
+                prior="labeled",
+                smoothing=EPSILON,
+                initial=SIGMA,
+                max_iter=self.max_iter,
             )
             _learned[key] = found.length_scales
         graph = GivenGraph(scaled_graph(X, _learned[key]))
@@ -239,7 +251,7 @@ def words(pair: str) -> Any:
 
 def document_graph(pair: str) -> Graph:
     """Ten nearest neighbors by cosine, with the weights of equation (16)."""
-    return KNNGraph(10, metric="cosine", weight="exponential-cosine").build(words(pair))
+    return KNNGraph(10, metric="cosine", weight=ExponentialCosine(TEMPERATURE)).build(words(pair))
 
 
 # Tables
@@ -265,8 +277,12 @@ def digit_methods(problem: str, share: int) -> dict[str, Any]:
     return {
         **methods,
         "VP": perceptron,
-        "thresh + VP": OnRows(HarmonicClassifier(graph, external=perceptron, prior=None)),
-        "CMN + VP": OnRows(HarmonicClassifier(graph, external=perceptron, prior="labeled")),
+        "thresh + VP": OnRows(
+            HarmonicClassifier(graph, external=perceptron, external_weight=ETA, prior=None)
+        ),
+        "CMN + VP": OnRows(
+            HarmonicClassifier(graph, external=perceptron, external_weight=ETA, prior="labeled")
+        ),
     }
 
 
@@ -332,7 +348,12 @@ def entropy_run(table: Table, run: Run, datasets: list[str]) -> Outcome:
     rows = []
     for name in datasets:
         found = learn_length_scales(
-            X, given, prior="labeled", initial=SIGMA, max_iter=steps if name == "end" else 1
+            X,
+            given,
+            prior="labeled",
+            smoothing=EPSILON,
+            initial=SIGMA,
+            max_iter=steps if name == "end" else 1,
         )
         bits = found.entropy if name == "end" else found.entropy_trace[0]
         rows.append({"dataset": name, "method": "entropy", "trial": 0, "n_labeled": N_LEARNED,
@@ -345,8 +366,10 @@ def grids_run(table: Table, run: Run, datasets: list[str]) -> Outcome:
     """Figure 5: entropies with one length scale and with one for each feature."""
     X, _, given = make_two_grids(return_labeled=True)
     n_labeled = int((given != UNLABELED).sum())
-    one = learn_length_scales(X, given, tied=True, initial=1.0)
-    two = learn_length_scales(X, given, initial=float(one.length_scales[0]), max_iter=1000)
+    one = learn_length_scales(X, given, tied=True, smoothing=EPSILON, initial=1.0)
+    two = learn_length_scales(
+        X, given, smoothing=EPSILON, initial=float(one.length_scales[0]), max_iter=1000
+    )
     rows = [
         {"dataset": datasets[0], "method": method, "trial": 0, "n_labeled": n_labeled,
          "entropy": found.entropy, "seconds": 0.0, "status": "ok", "message": ""}

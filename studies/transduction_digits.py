@@ -31,7 +31,7 @@ from leaven.self_labeling import ClusterThenLabel, SelfTrainingClassifier
 from studies.estimators import random_order
 from studies.prepared import OnRows, RememberedKMeans, RowGraph, prepared, row_numbers
 from studies.registry import Outcome, Run, Table, is_installed, no_numbers, register
-from studies.transduction_documents import ACCURACY, ALPHA, size_name, stated
+from studies.transduction_documents import ACCURACY, ALPHA, COST, size_name, stated
 
 DIGIT_LABELS = (1, 2, 5, 10, 15)
 
@@ -130,7 +130,7 @@ def consistency(view: str, sigma: float, alpha: float, per_class: int) -> OnRows
 def spectral(view: str, n_eigenvectors: int, per_class: int) -> OnRows:
     """The spectral transducer on one representation."""
     graph = RowGraph(digit_graph, (view, per_class))
-    return OnRows(SpectralTransducer(graph, n_eigenvectors=n_eigenvectors))
+    return OnRows(SpectralTransducer(graph, c=COST, n_eigenvectors=n_eigenvectors))
 
 
 def em(max_iter: int = 2) -> SemiSupervisedGaussianMixture:

@@ -37,6 +37,9 @@ MU = 0.99
 ALPHA = 1 / (1 + MU)
 """Section 2.4.5 sets μ = 0.99, and α = 1 / (1 + μ)."""
 
+COST = 3200.0
+"""c of the spectral transducer (sections 2.4.4 and 3.4.4)."""
+
 WEIGHTS = (0.1, 0.3, 0.5, 0.7, 1.0)
 """λ in figure 14; which values the source has is not in its text."""
 
@@ -112,8 +115,10 @@ def document_methods() -> dict[str, Any]:
         "min-cut, 3 neighbors": OnRows(
             MinCutClassifier(RowGraph(neighbor_graph, (3,)), prior=None)
         ),
-        "spectral transducer": OnRows(SpectralTransducer(nearest)),
-        "spectral transducer, d = 20": OnRows(SpectralTransducer(nearest, n_eigenvectors=20)),
+        "spectral transducer": OnRows(SpectralTransducer(nearest, c=COST)),
+        "spectral transducer, d = 20": OnRows(
+            SpectralTransducer(nearest, c=COST, n_eigenvectors=20)
+        ),
         "consistency": consistency(ALPHA),
     }
 

@@ -47,6 +47,18 @@ def partly(n_labeled: int, order: np.ndarray) -> np.ndarray:
     return y
 
 
+def test_settings_are_those_that_the_source_states():
+    methods = documents.document_methods()
+    assert methods["spectral transducer"].estimator.c == 3200  # section 2.4.4
+    assert methods["spectral transducer"].estimator.graph.arguments == (50,)
+    assert_allclose(methods["consistency"].estimator.alpha, 1 / 1.99)  # section 2.4.5
+    assert methods["min-cut"].estimator.prior is None
+    digits = s4.digit_methods(10)
+    for name in ("pixels", "feature map", "sub-sampled"):
+        assert digits[f"spectral transducer, {name}"].estimator.c == 3200  # section 3.4.4
+    assert digits["consistency"].estimator.graph.arguments == ("pixels", 1.25, 10)  # 3.4.5
+
+
 def test_tables_are_registered():
     of_source = {known: TABLES[known] for known in TABLES if known.startswith("S4-")}
     assert set(of_source) == {
