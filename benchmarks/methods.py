@@ -92,7 +92,7 @@ VARIANTS = {
     "HarmonicClassifier, threshold": HarmonicClassifier(decision="threshold"),
     "MinCutClassifier, prior=None": MinCutClassifier(prior=None),
     "MinCutClassifier, one-versus-rest": MinCutClassifier(prior=None, multiclass="one-versus-rest"),
-    "HeatKernelClassifier, sources": HeatKernelClassifier(machine="sources"),
+    "HeatKernelClassifier, prior=None": HeatKernelClassifier(prior=None),
 }
 """Other arguments of some classifiers, for a question of their own."""
 

@@ -64,7 +64,7 @@ def test_residuals_are_orthogonal_and_scores_sum_to_one(seed, p):
 def test_number_of_eigenvectors():
     W = random_graph(1, 60)
     assert fitted(W, labels(2, 60, 20)).n_eigenvectors_ == 8  # a fifth of 40 labels
-    assert fitted(W, labels(3, 60, 1)).n_eigenvectors_ == 3  # one per class
+    assert fitted(W, labels(3, 60, 1)).n_eigenvectors_ == 6  # two per class
     with pytest.raises(ValueError, match="n_eigenvectors=61, but the graph has 60 nodes"):
         fitted(W, labels(2, 60), n_eigenvectors=61)
     # All of them interpolate the labels.

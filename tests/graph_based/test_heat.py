@@ -66,7 +66,7 @@ def problem(seed=0, n_classes=3):
 
 
 def fitted(W, y, **params):
-    return HeatKernelClassifier(GivenGraph(W), **params).fit(np.zeros((len(y), 1)), y)
+    return HeatKernelClassifier(GivenGraph(W), prior=None, **params).fit(np.zeros((len(y), 1)), y)
 
 
 @pytest.mark.parametrize("kind", ["symmetric", "combinatorial"])
