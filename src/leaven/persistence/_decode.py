@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from datetime import date, datetime
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.neighbors import BallTree, KDTree
 
 from leaven._compat import make_tree
@@ -69,21 +71,39 @@ def _object(decoder: Decoder, node: dict[str, Any]) -> Any:
         value.__setstate__(state)
     else:
         value.__dict__.update(state)
+    if isinstance(value, BaseEstimator):
+        _fill_parameters(value)
     if state.get("_fit_method") in _SEARCH_TREES and "_tree" not in state:
         _rebuild_tree(value)
     return value
 
 
 def _restore_dataclass(value: Any, state: dict[str, Any]) -> None:
-    known = {field.name for field in fields(value)}
-    if set(state) != known:
-        odd = sorted(set(state) ^ known)
+    known = {field.name: field for field in fields(value)}
+    odd = set(state) - set(known)
+    for name in set(known) - set(state):
+        # A field that is newer than the file has its default.
+        if known[name].default is not MISSING:
+            state[name] = known[name].default
+        elif known[name].default_factory is not MISSING:
+            state[name] = known[name].default_factory()
+        else:
+            odd.add(name)
+    if odd:
         raise ModelFileError(
-            f"The file's {type(value).__name__} and this version's differ in {', '.join(odd)}. "
-            "Label the table again, or read the file with the version that wrote it."
+            f"The file's {type(value).__name__} and this version's differ in "
+            f"{', '.join(sorted(odd))}. Label the table again, or read the file with the version "
+            "that wrote it."
         )
     for name, item in state.items():
         object.__setattr__(value, name, item)  # frozen or not
+
+
+def _fill_parameters(estimator: BaseEstimator) -> None:
+    """Give parameters that are newer than the file their defaults."""
+    for name, parameter in signature(type(estimator).__init__).parameters.items():
+        if parameter.default is not parameter.empty and name not in vars(estimator):
+            setattr(estimator, name, parameter.default)
 
 
 def _rebuild_tree(neighbors: Any) -> None:
