@@ -125,3 +125,12 @@ def test_the_learning_curve() -> None:
     assert curve["standard_error"].between(0.01, 0.2).all()
     few = np.where(np.arange(90) < 9, truth, -1)
     assert curve_so_far(problem.with_codes(few), ["harmonic"]) is None
+
+
+def test_the_rule_counts_ties() -> None:
+    confidence = np.full(50, 0.7)
+    confidence[10:] = 0.8
+    P = np.column_stack([confidence, 1 - confidence])
+    review = hard_to_classify(P, np.zeros(50, dtype=bool), None)
+    assert review.rows.sum() == 10
+    assert "the 20.0% of the inferred rows with the lowest confidence: the 10.0% and" in review.rule

@@ -85,10 +85,12 @@ def _restore_dataclass(value: Any, state: dict[str, Any]) -> None:
         # A field that is newer than the file has its default.
         if known[name].default is not MISSING:
             state[name] = known[name].default
-        elif known[name].default_factory is not MISSING:
-            state[name] = known[name].default_factory()
-        else:
+            continue
+        make: Any = known[name].default_factory
+        if make is MISSING:
             odd.add(name)
+        else:
+            state[name] = make()
     if odd:
         raise ModelFileError(
             f"The file's {type(value).__name__} and this version's differ in "

@@ -1,4 +1,4 @@
-"""The map of the rows: one mark a row, labeled ones larger and on top."""
+"""The map of the rows: one mark per row or spot, labeled ones larger and on top."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ _TITLE_CELL = 48  # characters of each, so that a title stays on one line of a s
 # Bytes of all titles; beyond, a title names the row and its label only.
 _TITLE_BUDGET = 700_000
 
+# From how many rows on a spot the mark is how much larger; the area grows by the logarithm.
+_BUBBLES = {100: ("xl", 3.0), 10: ("l", 2.2), 2: ("m", 1.5), 1: ("", 1.0)}
+_SPOT = 1  # decimals of the percentages that make a spot: less than a pixel
 _MARGIN = 3.0  # percent of the plot at each side: room for the largest mark
 _CLOSED_SHAPES = [
     "M-{r} 0a{r} {r} 0 1 0 {d} 0a{r} {r} 0 1 0 -{d} 0Z",
@@ -87,6 +90,44 @@ def thin(given: NDArray[np.bool_]) -> NDArray[np.intp]:
     return np.concatenate([_evenly(small, MOST_POINTS - len(large)), large])
 
 
+def spots(
+    xy: NDArray[np.float64], classes: NDArray[np.intp], given: NDArray[np.bool_]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Put rows of one class on one spot together.
+
+    Parameters
+    ----------
+    xy : ndarray of shape (n, 2)
+        In percent of the picture.
+    classes : ndarray of shape (n,)
+    given : bool array of shape (n,)
+
+    Returns
+    -------
+    first : ndarray of int
+        The first row of each group, ascending.
+    counts : ndarray of int
+        The rows in each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.report._map import spots
+    >>> xy = np.array([[5.0, 7.0], [5.0, 7.0], [5.0, 9.0], [5.0, 7.0]])
+    >>> spots(xy, np.array([0, 0, 0, 1]), np.zeros(4, dtype=bool))
+    (array([0, 2, 3]), array([2, 1, 1]))
+    """
+    keys = np.column_stack([np.round(xy, _SPOT), classes, given])
+    _, first, counts = np.unique(keys, axis=0, return_index=True, return_counts=True)
+    order = np.argsort(first)
+    return first[order], counts[order]
+
+
+def _bubble(n_rows: int) -> str:
+    """Return the suffix of the symbol that stands for so many rows."""
+    return next(suffix for least, (suffix, _) in _BUBBLES.items() if n_rows >= least)
+
+
 def _evenly(places: NDArray[np.intp], n_most: int) -> NDArray[np.intp]:
     if len(places) <= n_most:
         return places
@@ -114,27 +155,37 @@ def draw_map(points: pd.DataFrame, rows: Rows, marks: Marks) -> tuple[str, int]:
     positions, xy = points["row"].to_numpy(dtype=np.intp)[finite], xy[finite]
     if not len(positions):
         return "", 0
-    kept = thin(rows.given[positions])
-    positions, xy = positions[kept], _spread(xy[kept])
+    xy = _spread(xy)
+    numbers = np.array([marks.number(rows.label(row)) for row in positions], dtype=np.intp)
+    heads, counts = spots(xy, numbers, rows.given[positions])
+    kept = thin(rows.given[positions[heads]])
+    # Large bubbles first, so that a small one on the same spot is drawn on top.
+    kept = kept[np.lexsort((-counts[kept], rows.given[positions[heads[kept]]]))]
+    heads, counts = heads[kept], counts[kept]
+    positions, xy = positions[heads], xy[heads]
     small = _radius(len(positions), (300, 800), (5.0, 4.0, 3.2))
     large = _radius(int(rows.given[positions].sum()), (100, 300), (7.5, 6.0, 4.5))
     large = max(large, small + 1.0)
     symbols = "".join(
-        _symbol(f"s{number}", number, small) + _symbol(f"b{number}", number, large)
+        _symbol(f"s{number}{suffix}", number, factor * small)
+        + _symbol(f"b{number}{suffix}", number, factor * large)
+        for suffix, factor in _BUBBLES.values()
         for number in [*marks.place.values(), *([N_COLORS] if marks.n_rest else [])]
     )
     budget, parts = _TITLE_BUDGET, []
-    for row, (x, y) in zip(positions, xy, strict=True):
+    for row, (x, y), n_here in zip(positions, xy, counts, strict=True):
         number = marks.number(rows.label(row))
-        title = safe(_title(rows, row, _TITLE_CELLS if budget > 0 else 0), 1000)
+        title = safe(_title(rows, row, _TITLE_CELLS if budget > 0 else 0, int(n_here)), 1000)
         budget -= len(title.encode())
         look = "rest" if number == N_COLORS else f"k{number}"
         size, prefix = ("large", "b") if rows.given[row] else ("small", "s")
+        symbol = f"{prefix}{number}{_bubble(int(n_here))}"
         parts.append(
-            f'<use href="#{prefix}{number}" class="{size} {look}" x="{x:.2f}%" y="{y:.2f}%">'
+            f'<use href="#{symbol}" class="{size} {look}" x="{x:.2f}%" y="{y:.2f}%">'
             f"<title>{title}</title></use>"
         )
-    label = f"Map of {len(positions):,} rows, {int(rows.given[positions].sum()):,} of them labeled"
+    n_rows, n_labeled = int(counts.sum()), int(counts[rows.given[positions]].sum())
+    label = f"Map of {n_rows:,} rows, {n_labeled:,} of them labeled"
     picture = element(
         "svg",
         f'<defs>{symbols}</defs>{"".join(parts)}<circle id="ring" r="11"/>',
@@ -152,7 +203,7 @@ def draw_map(points: pd.DataFrame, rows: Rows, marks: Marks) -> tuple[str, int]:
         aria_roledescription="map",
         aria_label=f"{label}. Arrow keys go from row to row.",
     )
-    return f'{html}<p id="said" class="unseen" aria-live="polite"></p>', len(positions)
+    return f'{html}<p id="said" class="unseen" aria-live="polite"></p>', n_rows
 
 
 def _radius(n_marks: int, steps: tuple[int, int], sizes: tuple[float, float, float]) -> float:
@@ -175,13 +226,16 @@ def _symbol(id_: str, number: int, radius: float) -> str:
     return f'<path id="{id_}" d="{path}"/>'
 
 
-def _title(rows: Rows, row: int, n_cells: int) -> str:
-    """Say what is known of a row, a line each."""
+def _title(rows: Rows, row: int, n_cells: int, n_here: int) -> str:
+    """Say what is known of a row, a line each, and how many others are on its spot."""
     label = plain(rows.label(row), 60)
     how = "label given" if rows.given[row] else f"inferred, confidence {rows.confidence[row]:.2f}"
     lines = [f"Row {row + 1:,}: {label} ({how})"]
     for column, cell in rows.cells(row)[:n_cells]:
         lines.append(f"{plain(column, 30)}: {plain(cell, _TITLE_CELL)}")
+    if n_here > 1:
+        others = "1 row" if n_here == 2 else f"{n_here - 1:,} rows"
+        lines.append(f"and {others} more of this class here")
     return "\n".join(lines)
 
 

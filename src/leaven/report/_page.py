@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from leaven.report._figures import histogram
+from leaven.report._lead import lead
 from leaven.report._map import draw_map, map_legend, marks_of
 from leaven.report._methods import curve_section, methods_section
 from leaven.report._rows import Rows, row_table
@@ -100,12 +101,13 @@ def _headline(result: LabelingResult, title: str) -> str:
     listed = "".join(f"<div><dt>{text}</dt><dd>{number}</dd></div>" for text, number in tiles)
     return (
         f'<header id="headline"><h1>{name(title)}</h1>'
+        f'<p class="verdict" id="lead">{lead(result)}</p>'
         f"<p>{summary.n_inferred:,} of {count(summary.n_rows, 'row')} were labeled in "
         f"<b>{name(summary.target)}</b> from {count(summary.n_given, 'given label')} of "
         f"{count(len(summary.classes), 'class', 'classes')}, by the method "
         f"<b>{name(summary.method)}</b> in {summary.seconds:.1f} seconds.</p>"
         f'<dl class="tiles">{listed}</dl>'
-        f'<p class="verdict">{safe(verdict(result.selection, summary.method), 2000)}</p></header>'
+        f"<p>{safe(verdict(result.selection, summary.method), 2000)}</p></header>"
     )
 
 
@@ -153,8 +155,9 @@ def _map(result: LabelingResult, rows: Rows) -> str:
     which = f"All {n_rows:,} rows" if n_drawn == n_rows else f"{n_drawn:,} of {n_rows:,} rows"
     text = (
         "<p>Rows that are near each other are alike in the columns that were used. Large marks "
-        "with an outline came with their label, small ones were inferred. Point at a mark, or "
-        "tap it, to see the row.</p>"
+        "with an outline came with their label, small ones were inferred; a mark that is "
+        "larger still stands for several rows on one spot. Point at a mark, or tap it, to see "
+        "the row.</p>"
     )
     caption = (
         f"{which}. The two directions are a projection and have no unit; rows that are far apart "
@@ -187,7 +190,8 @@ def _ask(result: LabelingResult, rows: Rows) -> str:
 def _hardest(rows: Rows) -> str:
     caption = "Inferred labels with the lowest confidence; row 1 is the first below the header"
     text = "<p>The labels that are least certain: worth a look.</p>"
-    shown = row_table(rows, rows.hardest(_HARDEST).tolist(), caption)
+    hardest, counts = rows.hardest(_HARDEST)
+    shown = row_table(rows, hardest.tolist(), caption, counts=counts)
     return _section("hardest", "Hardest to classify", text + shown)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from leaven.report._text import name, safe, table
@@ -13,6 +14,8 @@ from leaven.tables import LabelingResult
 
 # Columns of the user's table that are shown next to a row.
 SHOWN_COLUMNS = 4
+
+_MIX = 0x9E3779B97F4A7C15  # an odd number without pattern (2^64 over the golden ratio)
 
 
 class Rows:
@@ -39,6 +42,7 @@ class Rows:
         # What the method learned from tells more of a row than an id.
         own.sort(key=lambda place: str(result.table.columns[place]) not in used)
         self._table = result.table
+        self._used = [place for text, place in columns.items() if text in used]
         self._shown = own[:SHOWN_COLUMNS]
         self.column_names = [str(result.table.columns[place]) for place in self._shown]
         self._labels = result.table.iloc[:, columns[f"{target}_predicted"]].to_numpy(dtype=object)
@@ -59,13 +63,41 @@ class Rows:
 
     def cells(self, row: int) -> list[tuple[str, Any]]:
         """Return the first few cells of a row with the names of their columns."""
-        values = [self._table.iat[row, place] for place in self._shown]
+        values = [self._table.iloc[row, place] for place in self._shown]
         return list(zip(self.column_names, values, strict=True))
 
-    def hardest(self, n_rows: int) -> NDArray[np.intp]:
-        """Return the inferred rows with the lowest confidence, the lowest first."""
+    def hardest(self, n_rows: int) -> tuple[NDArray[np.intp], list[int]]:
+        """Return the inferred rows with the lowest confidence, the lowest first.
+
+        Rows that are equal in the columns in use, and have the same label, are shown once.
+
+        Parameters
+        ----------
+        n_rows : int
+
+        Returns
+        -------
+        rows : ndarray of int
+        counts : list of int
+            How many rows each of them stands for.
+        """
         rows = self.inferred
-        return rows[np.argsort(self.confidence[rows], kind="stable")[:n_rows]]
+        rows = rows[np.argsort(self.confidence[rows], kind="stable")]
+        group, first = pd.factorize(self._keys(rows))
+        counts = np.bincount(group, minlength=len(first))
+        heads = np.unique(group, return_index=True)[1]
+        shown = np.sort(heads)[:n_rows]
+        return rows[shown], [int(counts[group[place]]) for place in shown]
+
+    def _keys(self, rows: NDArray[np.intp]) -> NDArray[Any]:
+        """A number for each row; equal rows with an equal label have equal ones."""
+        cells = self._table.iloc[rows, self._used]
+        keys = np.zeros(len(rows), dtype=np.uint64)
+        for column in [*(cells.iloc[:, j] for j in range(cells.shape[1])), self._labels[rows]]:
+            # As text: a list or an array in a cell has no hash of its own.
+            text = pd.Series(column).astype(str).to_numpy(dtype=object)
+            keys = keys * np.uint64(_MIX) + pd.util.hash_array(text)
+        return keys
 
 
 def _is_ours(column: str, target: str) -> bool:
@@ -73,17 +105,26 @@ def _is_ours(column: str, target: str) -> bool:
     return column == target or column in {f"{target}_{suffix}" for suffix in added}
 
 
-def row_table(rows: Rows, positions: Iterable[int], caption: str, *, more: int = 0) -> str:
-    """Show rows with their label, confidence and first cells."""
+def row_table(
+    rows: Rows,
+    positions: Iterable[int],
+    caption: str,
+    *,
+    counts: Iterable[int] | None = None,
+    more: int = 0,
+) -> str:
+    """Show rows with their label, confidence and first cells; ``counts`` with those like them."""
+    positions = list(positions)
+    like = [1] * len(positions) if counts is None else list(counts)
     header = [("row", True), ("label", False), ("confidence", True)]
     header += [(name(column), False) for column in rows.column_names]
     lines = [
         [
-            f"{row + 1:,}",
+            f"{row + 1:,}" + (f" <small>and {n_like - 1:,} like it</small>" if n_like > 1 else ""),
             safe(rows.label(row)),
             f"{rows.confidence[row]:.2f}",
             *(safe(cell) for _, cell in rows.cells(row)),
         ]
-        for row in positions
+        for row, n_like in zip(positions, like, strict=True)
     ]
     return table(caption, header, lines, more=more, cards=True)

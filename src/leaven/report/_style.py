@@ -78,10 +78,11 @@ svg text.chosen { font-weight: 700; }
 svg .grid { stroke: var(--line); stroke-width: 1; }
 svg .axis { stroke: var(--soft); stroke-width: 1; }
 svg .reference { stroke: var(--soft); stroke-width: 1.5; stroke-dasharray: 5 4; }
-svg .bar { fill: var(--accent); }
-svg .given { fill: var(--page); stroke: var(--accent); stroke-width: 1.5; }
-.with { color: var(--k0); }
-.without { color: var(--k1); }
+svg .bar { fill: var(--soft); }
+svg .given { fill: var(--page); stroke: var(--soft); stroke-width: 1.5; }
+/* Hues are for classes alone: blue is one class on the whole page. */
+.with { color: var(--ink); }
+.without { color: var(--soft); }
 .ink { fill: currentColor; stroke: currentColor; }
 .whisker { stroke: currentColor; stroke-width: 2.5; }
 .hollow { fill: var(--page); stroke: currentColor; stroke-width: 2.5; }

@@ -70,6 +70,12 @@ def hard_to_classify(
         rows[inferred] = (confidence <= last) & (confidence < _CERTAIN)
     highest = float(probabilities[rows].max()) if rows.any() else None
     rule = f"the {share:.1%} of the inferred rows with the lowest confidence, {why}"
+    if rows.sum() > n_flagged:
+        flagged = float(rows[inferred].mean())
+        rule = (
+            f"the {flagged:.1%} of the inferred rows with the lowest confidence: the {share:.1%} "
+            f"and those as uncertain as the last of these, {why}"
+        )
     return Review(rows, highest, rule)
 
 
