@@ -124,12 +124,12 @@ class Stream:
         return iter(self.parts)
 
 
-def test_the_rows_are_passed_through_four_times_and_not_kept():
+def test_passes_over_the_rows_which_are_not_kept():
     X, y = problem()
-    for form, passes in [("harmonic", 4), ("poisson", 5)]:
-        expected = copy_of(MODELS[form]).fit(X, y)
+    for name, passes in [("harmonic", 4), ("poisson", 5), ("every row an anchor", 3)]:
+        expected = copy_of(MODELS[name]).fit(X, y)
         stream = Stream(list(zip(cut(X, [40, 90]), cut(y, [40, 90]), strict=True)))
-        found = copy_of(MODELS[form]).fit(stream, None)
+        found = copy_of(MODELS[name]).fit(stream, None)
         assert stream.passes == passes
         assert_same_fit(found, expected, X, atol=1e-6)
         for _ in range(2):  # computed in each pass
