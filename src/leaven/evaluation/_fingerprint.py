@@ -231,6 +231,7 @@ def digest_of(values: Any) -> str:
             digest.update(digest_of(values.iloc[:, j].to_numpy()).encode())
     elif hasattr(values, "tocsr"):
         matrix = values.tocsr().copy()
+        # Equal matrices may store their entries in different orders.
         matrix.sort_indices()
         for part in (matrix.data, matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)):
             digest.update(digest_of(part).encode())

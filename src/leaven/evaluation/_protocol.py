@@ -92,6 +92,7 @@ def per_class_first(
     A class with fewer rows gives those it has.
     """
     of_order = codes[order]
+    # A mask keeps the random order within both parts.
     first = np.zeros(len(order), dtype=bool)
     for code in np.unique(of_order):
         first[np.flatnonzero(of_order == code)[:k]] = True

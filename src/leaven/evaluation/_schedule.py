@@ -64,6 +64,7 @@ def colon(start: float, step: float, stop: float) -> NDArray[np.float64]:
     The last point may pass ``stop`` by rounding errors and is then ``stop``; points of the
     second half are counted back from the last one, so that the grid is symmetric.
     """
+    # Matlab's own: an end that is missed by rounding still belongs to the grid.
     tolerance = 2.0 * np.finfo(float).eps * max(abs(start), abs(stop))
     n = round((stop - start) / step)
     if start + n * step - stop > tolerance:

@@ -134,6 +134,7 @@ def agglomerate(X: Any, n_clusters: int) -> NDArray[np.intp]:
         norms[i] += norms[j] + 2 * gram[i, j]
         gram[i] += gram[j]
         gram[:, i] = gram[i]
+        # Group j has become part of i and is never looked at again.
         similarity[j] = similarity[:, j] = -np.inf
         gone = np.isneginf(similarity[i])
         similarity[i] = np.where(gone, -np.inf, _cosines(gram[i], np.sqrt(norms[i] * norms)))

@@ -33,6 +33,7 @@ class Scatter:
 
     def __iadd__(self, other: Scatter) -> Scatter:
         total = self.counts + other.counts
+        # Zero where both parts are empty: their means are placeholders and must not mix.
         share = np.divide(other.counts, total, out=np.zeros(len(total)), where=total > 0)
         apart = other.means - self.means
         weight = share * self.counts
@@ -102,6 +103,7 @@ class CovarianceDensity:
         result *= 1.0 - self.shrinkage
         result += X.shape[1] * np.log(2 * np.pi) + log_det
         result += (self.shrinkage + self.floor) * trace
+        # Once for the whole array instead of in every term above.
         result *= -0.5
         return result
 

@@ -69,6 +69,7 @@ class CategoryTable:
 
     def encode(self, X: Any) -> NDArray[np.int32]:
         """Return the slot of each entry of X, of shape (n_rows, n_columns)."""
+        # Half the memory of the default integers; the bound on categories keeps slots below 2³¹.
         slots = np.empty((len(X), len(self.columns)), dtype=np.int32)
         for j, (column, offset) in enumerate(zip(self.columns, self.offsets[:-1], strict=True)):
             codes, missing = column.encode(column_of(X, j))

@@ -102,6 +102,7 @@ class Mixture:
         """``p(y | x)`` of shape (n_rows, n_classes)."""
         posterior = self.log_joint(X)
         normalize_log_rows(posterior)
+        # Mostly the identity, one component per class; then the product would only copy.
         labels = np.exp(self.log_labels)
         if np.array_equal(labels, np.eye(len(labels))):
             return posterior

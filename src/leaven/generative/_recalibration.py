@@ -116,6 +116,7 @@ def _newton_shift(
             damping *= 10
         else:
             break
+        # Falls faster than it rises, so that Newton's full steps are back after one bad region.
         shift, current, damping = shift + step, trial, max(damping / 30, 1e-13)
     return np.asarray(shift)
 
@@ -132,6 +133,7 @@ def rank_rows(
     own = np.ones(len(q)) if weights is None else weights
     for column in range(q.shape[1]):
         key, rest = q[:, column], np.delete(q, column, axis=1).sum(axis=1)
+        # The more is left for the others, the less probable: a larger rest ranks lower.
         order = np.lexsort((-rest, key))
         new = np.ones(len(order), dtype=bool)
         new[1:] = (np.diff(key[order]) != 0) | (np.diff(rest[order]) != 0)

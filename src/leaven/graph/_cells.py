@@ -124,6 +124,7 @@ class CellSearch:
                 seen = (ranks < n_searched) & (around < _RANKED * n_searched)
                 if np.mean(seen | (around < _FIRST)) >= self.recall:
                     break
+                # By an eighth: the number found exceeds the least that would do by no more than that.
                 n_searched += max(1, n_searched // 8)
             self._searched[k] = min(n_searched, n_cells)
         n_ranked = min(_RANKED * self._searched[k], len(self._centers))
@@ -236,6 +237,7 @@ def _two_level_cells(rows: Floats, rng: np.random.Generator) -> tuple[Floats, In
     Cells of one cluster have consecutive numbers: what is near is near in memory too.
     """
     n = len(rows)
+    # As many clusters as cells per cluster: both levels of k-means then cost n^1.5.
     n_clusters = max(1, round(np.sqrt(n / _CELL)))
     cluster = _nearest(rows, _k_means(rows, n_clusters, rng))
     order = np.argsort(cluster, kind="stable")
@@ -276,6 +278,7 @@ def _k_means(rows: Floats, n_clusters: int, rng: np.random.Generator) -> Floats:
     """Lloyd's iteration from random rows, on a sample; empty clusters keep their center."""
     n_training = min(len(rows), _TRAINING * n_clusters)
     sample = rows[rng.choice(len(rows), size=n_training, replace=False)]
+    # The sample is in random order: its first rows are a random start.
     centers = sample[:n_clusters].copy()
     if n_clusters == 1:
         return np.asarray(sample.mean(axis=0, keepdims=True))
@@ -307,6 +310,7 @@ def _nearest_of_each(centers: Floats, k: int) -> Ints:
     for start in range(0, len(centers), step):
         part = slice(start, min(start + step, len(centers)))
         D = _squared(centers[part], centers)
+        # Itself first, also among centers that coincide.
         D[np.arange(part.stop - start), np.arange(start, part.stop)] = -1.0
         around[part] = _smallest(D, k)
     return around

@@ -156,6 +156,7 @@ class FullGraph(GraphBuilder):
         self._scale = local_scale(weight, X, X, self.metric, self.metric_params)
         self._X = X
         edges = self._edges(X, self._scale)
+        # A row is no neighbor of itself; with a median bandwidth its zeros would shrink the median.
         off = edges.row != edges.col
         edges = replace(edges, distance=edges.distance[off], row=edges.row[off], col=edges.col[off])
         self.weight_ = weight.fit(edges)

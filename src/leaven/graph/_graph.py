@@ -65,6 +65,7 @@ class Graph:
 
     def _set(self, W: sparse.csr_array) -> None:
         W = with_narrow_indices(W)
+        # Shared by estimators and folds: a write by one of them would be seen by all.
         for part in (W.data, W.indices, W.indptr):
             part.flags.writeable = False
         self.adjacency = W
@@ -101,6 +102,7 @@ class Graph:
         if pairs.ndim != 2 or pairs.shape[1] != 2:
             raise ValueError(f"edges must have shape (n_edges, 2), got {pairs.shape}.")
         i, j = pairs[:, 0].astype(np.intp), pairs[:, 1].astype(np.intp)
+        # A fraction, or a number beyond the integers, does not come back from the cast.
         if (pairs != np.column_stack([i, j])).any() or (len(i) and min(i.min(), j.min()) < 0):
             raise ValueError("edges must hold node numbers: integers from 0 up.")
         w = np.ones(len(i)) if weights is None else np.asarray(weights, dtype=float)
@@ -111,6 +113,7 @@ class Graph:
             raise ValueError(
                 f"edges name node {max(i.max(), j.max())}, but n_nodes={n}: the last is {n - 1}."
             )
+        # A loop stands once on the diagonal; every other edge stands at both of its places.
         loop = i == j
         rows = np.concatenate([i, j[~loop]])
         cols = np.concatenate([j, i[~loop]])
@@ -213,6 +216,7 @@ class Graph:
             return sparse.csr_array(sparse.diags_array(degree, format="csr") - W)
         power = -0.5 if kind == "symmetric" else -1.0
         isolated = degree == 0
+        # One in place of zero: the row of a node without edges is zero whatever it is scaled by.
         scale = np.where(isolated, 1.0, degree) ** power
         left = sparse.diags_array(scale, format="csr")
         P = left @ W @ left if kind == "symmetric" else left @ W

@@ -235,6 +235,8 @@ class NeighborIndex:
         step = max(1, _PAIR_CHUNK // index.shape[1])
         for start in range(0, len(index), step):
             rows = slice(start, start + step)
+            # From the differences, pair by pair: cancellation hurts only where nothing is left
+            # anyway.
             difference = left_rows[rows, None, :] - right_rows[index[rows]]
             distance[rows] = np.einsum("ijk,ijk->ij", difference, difference)
         if self._cosine:
@@ -257,6 +259,7 @@ def _unit_of(X: Any) -> float:
     shrink = 1.0 if values.dtype == np.float64 else 0.125  # exponent of float32 against float64
     if largest == 0.0 or _SMALL**shrink <= largest <= _LARGE**shrink:
         return 1.0
+    # A power of two, so that scaling there and back changes no digit.
     return float(2.0 ** np.floor(np.log2(largest)))
 
 
@@ -270,6 +273,7 @@ def _drop_self(distance: NDArray[Any], index: NDArray[Any]) -> tuple[NDArray[Any
     """Take each row out of its own neighbors; if duplicates crowd it out, the farthest goes."""
     n, k = index.shape
     own = index == np.arange(n)[:, None]
+    # Each row loses exactly one entry, or the rest would not be a rectangle.
     own[~own.any(axis=1), -1] = True
     keep = ~own
     return distance[keep].reshape(n, k - 1), index[keep].reshape(n, k - 1)

@@ -93,6 +93,8 @@ class SparseCosine:
             while limit < n and len(full):
                 found, lacking = self._by_rare_words(sample, None, k, limit)
                 alike = _pair_products(sample, self._unit, found)
+                # Too few rare words in common: those rows are compared with all later, and not
+                # counted here.
                 alike[lacking] = 0.0
                 # Compared by similarity, not by number: duplicates are as good as the original.
                 if np.mean((alike >= last - 1e-6)[full]) >= self.recall:

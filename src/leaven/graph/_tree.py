@@ -58,6 +58,7 @@ def maximum_spanning_forest(W: sparse.csr_array, distance: Any = None) -> sparse
     i, j = upper.row.astype(np.int32), upper.col.astype(np.int32)
     costs = sparse.csr_array((rank, (i, j)), shape=W.shape)
     tree = csgraph.minimum_spanning_tree(costs).tocoo()
+    # Ranks are whole numbers, so that an edge of the tree is found again by its rank exactly.
     kept = np.sort(np.searchsorted(np.sort(rank), tree.data))
     by_rank = np.argsort(rank)[kept]
     i, j, w = upper.row[by_rank], upper.col[by_rank], upper.data[by_rank]

@@ -228,6 +228,7 @@ class Gaussian(EdgeWeight):
 def _gaussian(distance: NDArray[Any], width: Any) -> NDArray[Any]:
     """Return ``exp(-(distance / width)²)``; far rows underflow to zero without a warning."""
     with np.errstate(over="ignore", under="ignore"):
+        # Divided before it is squared: the squares of huge distances would overflow.
         ratio = distance / width
         return np.asarray(np.exp(-(ratio * ratio)))
 
@@ -399,6 +400,7 @@ class NormalizedCosine(EdgeWeight):
 
     def weigh(self, edges: Edges) -> NDArray[Any]:
         """Return the share of each neighbor in the similarity of its row."""
+        # A share of a negative similarity has no meaning; such a neighbor has none.
         cosine = np.maximum(_cosine_of(edges), 0.0)
         total = np.bincount(edges.row, weights=cosine)[edges.row].astype(cosine.dtype)
         return np.asarray(cosine / np.where(total == 0, 1.0, total))

@@ -88,10 +88,12 @@ def embedding_weights(
     # The weights sum to one, so that |x - Σ z u|² = zᵀ G z with the anchors seen from x.
     G = near @ near.transpose(0, 2, 1)
     rate = 1.0 / np.maximum(np.trace(G, axis1=1, axis2=2), np.finfo(float).tiny)[:, None]
+    # The middle of the simplex, whose projection is never far.
     z = np.full(index.shape, 1.0 / index.shape[1])
     ahead, t = z, 1.0
     for _ in range(_EMBEDDING_STEPS):
         new = project_to_simplex(ahead - rate * (G @ ahead[:, :, None])[:, :, 0])
+        # Nesterov's momentum: plain gradient steps are slow where anchors are nearly collinear.
         t_new = (1.0 + np.sqrt(1.0 + 4.0 * t * t)) / 2.0
         ahead = new + (t - 1.0) / t_new * (new - z)
         z, t = new, t_new

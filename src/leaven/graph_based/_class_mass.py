@@ -15,6 +15,7 @@ def class_mass_factors(scores: NDArray[Any], prior: NDArray[Any]) -> NDArray[Any
 
     A class without any mass has nothing to scale and keeps the factor 1.
     """
+    # In double precision: a million single-precision scores lose three digits in a sum.
     mass = scores.sum(axis=0, dtype=np.float64)
     return np.where(mass > 0, prior / np.where(mass > 0, mass, 1.0), 1.0)
 

@@ -146,8 +146,10 @@ def annealed_mbo(
     k = sources.shape[1]
     degree = np.where(graph.degree > 0, graph.degree, 1.0)
     walk = sparse.csr_array(sparse.diags_array(1.0 / degree, format="csr") @ graph.adjacency)
+    # Half the memory traffic; the scores that are compared differ by far more than 1e-7.
     walk, b = walk.astype(np.float32), sources.astype(np.float32)
     eye, free = np.eye(k, dtype=np.float32), ~fixed
+    # Prices are carried from round to round: the assignment then starts next to its end.
     labels, prices, trace, changed = start.copy(), np.zeros(k), [], True
     u = eye[labels]
     for n_steps, n_rounds, release in schedule:

@@ -79,6 +79,7 @@ class Forest:
         beliefs = self._below.copy()
         for level in self._levels[1:]:
             rest = beliefs[self._parent[level]] - up[level]
+            # A parent's belief includes what the child told it; the child must not hear that again.
             beliefs[level] += _message(rest, self._weight[level])
         self.beliefs = np.empty((len(beliefs), evidence.shape[1]))
         self.beliefs[self._node] = to_classes(beliefs)

@@ -232,13 +232,16 @@ def posterior_proportions(
     right = (np.trace(confusions) + _RIGHT) / (confusions.sum() + _RIGHT_OF)
     usual = np.full((k, k), (1.0 - right) / max(k - 1, 1))
     np.fill_diagonal(usual, right)
+    # A class of which no label could be left out has the confusions of the others.
     C = confusions + _PER_CLASS * usual
     C /= C.sum(axis=1, keepdims=True)
     n = min(_DRAWS_PER_LABEL * float(counts.sum()), _MOST_DRAWS)
+    # Equal counts were chosen by somebody; they are no sample of the classes.
     sampled = counts.astype(float) if len(np.unique(counts)) > 1 else np.zeros(k)
 
     equal = np.full(k, 1.0 / k)
     centers, spreads = [equal], [np.zeros(k)]
+    # Equal classes are one point of the simplex: no volume, no spread.
     evidence = [_log_likelihood(equal, shares, C, n, sampled) + np.log(_BALANCED)]
     for alpha in _CONCENTRATIONS:
         q, variance, log_volume = _mode(shares, C, n, sampled, alpha)

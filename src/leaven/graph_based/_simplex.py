@@ -39,6 +39,7 @@ def project_to_simplex(scores: NDArray[Any]) -> NDArray[Any]:
     falling = -np.sort(-scores, axis=1)
     excess = np.cumsum(falling, axis=1) - 1.0
     count = np.arange(1, scores.shape[1] + 1)
+    # The entries that stay positive are the largest ones, and this holds for exactly those.
     support = (falling * count > excess).sum(axis=1)
     shift = excess[np.arange(len(scores)), support - 1] / support
     return np.asarray(np.maximum(scores - shift[:, None], 0.0).astype(scores.dtype, copy=False))

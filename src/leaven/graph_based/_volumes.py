@@ -81,6 +81,7 @@ def _auction(
             margin = u[:, c] - others  # the row is in class c while the price is below it
             p[c] = _own_price(margin, int(low[c]), int(high[c]))
         size = np.bincount((u - p).argmax(axis=1), minlength=k)
+        # Sweeps gain little from here on, and each misplaced row is one short path.
         if np.abs(size - _flow(size, low, high, p)).sum() <= _PATHS_PER_ROW * n:
             break
     return p

@@ -36,6 +36,7 @@ def annealed_probabilities(costs: Array, fraction: float, temperature: float) ->
     low, high = float(costs.min()) - margin, float(costs.max()) + margin
     for _ in range(200):
         middle = 0.5 * (low + high)
+        # Neighboring floating point numbers: nothing lies between.
         if middle in (low, high):
             break
         if expit((middle - costs) / temperature).mean() < fraction:

@@ -83,6 +83,7 @@ class _Search:
             if self.n_nodes >= max_nodes:
                 problem.log("branch-and-bound: stopped at bound %.6g", bound)
                 return False
+            # Counted when opened: a node that is cut off by its bound has cost nothing.
             self.n_nodes += 1
             self._complete(labels, solution)
             row, bounds = self._branching_row(labels, solution)

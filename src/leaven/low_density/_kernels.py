@@ -115,6 +115,8 @@ def nearest_kernel(K: Array) -> tuple[Array, Array | None]:
     Coefficients ``z`` of ``K+`` act on the kernel values of new rows as ``P z``. For a proper
     kernel the projection is None.
     """
+    # A proper kernel in single precision has eigenvalues down to minus this; not worth a
+    # projection.
     ridge = 1e-8 * max(float(np.abs(K).max(initial=0.0)), 1e-300)
     try:
         np.linalg.cholesky(K + len(K) * ridge * np.eye(len(K)))

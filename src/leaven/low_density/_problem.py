@@ -71,6 +71,7 @@ class S3VMProblem:
         """The SVM with the unlabeled rows given ``labels`` (+1 or -1; 0 leaves a row out)."""
         C_star = self.C_unlabeled if C_unlabeled is None else C_unlabeled
         positive, negative = self.costs((labels > 0).astype(np.float64), C_star)
+        # ``costs`` gave rows without a label to the negative class; here they are to have no loss.
         if (labels == 0).any():
             negative[self.unlabeled[labels == 0]] = 0.0
         return self.train(self.rows, positive, negative, start=start, tol=tol, cutoff=cutoff)

@@ -107,6 +107,7 @@ class GramRows:
             weights[active],
             tau,
         )
+        # d = -g + Φ'e, so that only the active rows have anything to solve for.
         coefficients = -gradient[0]
         coefficients[active] += step
         return (coefficients, self.gram[:, active] @ step - gradient[1]), db

@@ -93,5 +93,6 @@ def _features(rows: Any) -> Any:
         return rows.X
     assert isinstance(rows, GramRows)
     values, vectors = np.linalg.eigh(rows.gram)
+    # Smaller ones are rounding, and their roots would be features of pure noise.
     keep = values > 1e-10 * values[-1]
     return vectors[:, keep] * np.sqrt(values[keep])

@@ -67,6 +67,7 @@ def optimal_bias(scores: Array, positive: Array, negative: Array) -> tuple[float
     weights = np.concatenate([positive[has_positive], negative[has_negative]])
     order = np.argsort(kinks)
     slope = np.cumsum(weights[order]) - positive.sum()
+    # Slopes that differ by rounding are equal: the bias is then the middle of a whole interval.
     slack = 1e-11 * weights.sum()
     last = len(kinks) - 1
     low = min(int(np.searchsorted(slope, -slack)), last)
@@ -184,6 +185,7 @@ def _minimize_envelope(
     small proximal term in the bias keeps the Hessian definite when no row is active.
     """
     total = positive.sum() + negative.sum()
+    # Small beside the losses, and large beside the rounding of their sum.
     tau, center = 1e-9 * total, bias
     envelope = _Envelope(positive, negative, duals, width)
     margins = vector[1] + bias
@@ -213,6 +215,7 @@ def _minimize_envelope(
             direction = (-gradient[0], scores - vector[1])
             db = envelope.best_bias(scores, center, tau) - bias
         slope = rows.inner(direction, gradient) + bias_gradient * db
+        # No descent left but rounding.
         if slope >= -1e-15 * primal:
             break
         along = rows.inner(vector, direction)
@@ -224,6 +227,7 @@ def _minimize_envelope(
             trial = envelope(new_margins)
             new_value = trial[2] + 0.5 * tau * (bias + rate * db - center) ** 2
             change = new_value - value + rate * along + 0.5 * rate**2 * square
+            # Armijo's condition with the usual constant, and room for the rounding of the value.
             if change <= 1e-4 * rate * slope + 1e-15 * primal:
                 break
             rate *= 0.5

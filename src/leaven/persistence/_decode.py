@@ -63,6 +63,7 @@ class Decoder:
 
 def _object(decoder: Decoder, node: dict[str, Any]) -> Any:
     cls = find_class(node["class"])
+    # Without __init__, which may do anything; and kept before its state, which may refer to it.
     value: Any = decoder.keep(node, object.__new__(cls))
     state = {name: decoder.decode(item) for name, item in node["state"]}
     if is_dataclass(cls) and "__setstate__" not in cls.__dict__:

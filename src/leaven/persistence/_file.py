@@ -322,6 +322,7 @@ def _pack(arrays: list[NDArray[Any]]) -> tuple[list[Any], bytearray]:
     blob = bytearray()
     specs = []
     for array in arrays:
+        # Zeros up to the next aligned place.
         blob.extend(bytes(-len(blob) % _ALIGNMENT))
         specs.append([npy.dtype_to_descr(array.dtype), list(array.shape), len(blob)])
         blob.extend(array.tobytes())

@@ -105,6 +105,7 @@ def _look_up(name: str) -> Any:
     parts = name.split(".")
     if not all(part.isidentifier() for part in parts):
         return None
+    # The longest module first: a class may share its name with a package above it.
     for cut in range(len(parts) - 1, 0, -1):
         try:
             found: Any = importlib.import_module(".".join(parts[:cut]))

@@ -440,6 +440,7 @@ def _best(outcomes: Sequence[Outcome], kind: str) -> Outcome | None:
     for outcome in outcomes:
         if outcome.kind != kind:
             continue
+        # Of equals the first, so that the order of the candidates and not rounding decides.
         if best is None or outcome.estimate.value > best.estimate.value + ROUNDING:
             best = outcome
     return best

@@ -148,6 +148,7 @@ def estimate(
     started = time.perf_counter()
     found: dict[str, Outcome] = {}
     last = None
+    # Under a time limit the cheap ones are better than none.
     for candidate in sorted(candidates, key=lambda each: each.cost):
         if progress is not None:
             progress(Step(candidate.name, len(found), len(candidates), last))

@@ -144,6 +144,8 @@ def draw_folds(
 def _deal(codes: NDArray[np.intp], n_splits: int, rng: np.random.RandomState) -> NDArray[np.intp]:
     """Deal rows to folds, one class after another in random order."""
     order = rng.permutation(len(codes))
+    # Class after class, dealt on where the last one ended: folds differ by one row at most, and
+    # each class is spread over as many folds as it has rows.
     order = order[np.argsort(rng.permutation(codes.max() + 1)[codes[order]], kind="stable")]
     fold = np.empty(len(codes), dtype=np.intp)
     fold[order] = np.arange(len(codes)) % n_splits

@@ -347,6 +347,7 @@ def combine_held_out(
         held_out[repeat, test] = softmax(
             tau * np.tensordot(w, logs[:, repeat, test], axes=1), axis=-1
         )
+    # After the estimate: leaving them out changes hardly anything, and saves their last fit.
     kept = weights >= MIN_WEIGHT
     kept_weights = weights[kept] / weights[kept].sum()
     used = [name for name, keep in zip(names, kept, strict=True) if keep]

@@ -57,6 +57,7 @@ class GraphPool:
         if found is None:
             found = clone(builder).fit(X, _encoded(codes))
             while len(self._kept) >= _MAX_KEPT_GRAPHS:
+                # The oldest: folds come one after the other, and do not come back.
                 self._kept.pop(next(iter(self._kept)), None)
             self._kept[key] = found
         return found

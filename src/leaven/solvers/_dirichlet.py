@@ -72,7 +72,9 @@ def solve_dirichlet(
     """
     inner = np.flatnonzero(~boundary)
     f = np.empty((len(boundary), values.shape[1]))
+    # Copied, not solved for: labels come back to the last bit.
     f[boundary] = values
+    # Rows first, then columns: slicing rows of CSR is a copy of runs, slicing columns is a search.
     rows = laplacian[inner]
     A = sparse.csr_array(rows[:, inner])
     B = -(rows[:, np.flatnonzero(boundary)] @ values)

@@ -229,6 +229,7 @@ def _dense(L: sparse.csr_array, k: int, null: _NullSpace) -> Eigenpairs:
         unit = null.unit[nodes].astype(np.float64)
         A[np.ix_(nodes, nodes)] += top * np.outer(unit, unit)
     values, vectors = linalg.eigh(A, subset_by_index=[0, k - 1])
+    # Rounding may leave -1e-17 where the matrix is positive semidefinite.
     values = np.maximum(values, 0.0)
     residual = float(np.linalg.norm(A @ vectors - vectors * values, axis=0).max())
     vectors = _fix_signs(vectors.astype(L.dtype, copy=False))
@@ -248,6 +249,8 @@ def _inverse(
     ground = np.zeros(A.shape[0])
     first = null.first_nodes()
     ground[first] = A.diagonal()[first]
+    # As much as the node has, so that the matrix stays as well scaled as it was; a node without
+    # edges has nothing, and gets one.
     ground[ground < 0] = 0.0
     ground[first] += ground[first] == 0
     grounded = sparse.csc_array(A.astype(np.float64) + sparse.diags_array(ground))
@@ -273,6 +276,8 @@ def _chebyshev(
     n = A.shape[0]
     nodes, counts, upper = _spectral_counts(A, null, rng)
     products = 0
+    # A third more than asked for: the estimate of the counts is rough, and a cut that is too low
+    # costs another run while one that is too high costs a few more products.
     wanted = min(1.3 * k + 4, n - null.n_components - 1)
     while True:
         enough = (counts >= wanted) & (nodes >= _UNRESOLVED * upper)
@@ -288,6 +293,8 @@ def _chebyshev(
         products += count * degree
         if theta.min() > least:
             return V, products, converged
+        # Some values did not rise above the cut: it was below the k-th eigenvalue. Start again
+        # higher.
         wanted *= 1.5
 
 
@@ -298,9 +305,11 @@ def _filter(
     center, half = (upper + lower) / 2.0, (upper - lower) / 2.0
     shift = sparse.diags_array(np.full(A.shape[0], center, dtype=A.dtype), format="csr")
     twice = sparse.csr_array((A - shift) * A.dtype.type(2.0 / half))
+    # Below the interval an odd polynomial is negative; turned over, large values are wanted ones.
     sign = -1.0 if degree % 2 else 1.0
 
     def apply(X: Block) -> Block:
+        # The recurrence T_{j+1} = 2 t T_j - T_{j-1}, with the 2 in the matrix once and for all.
         before, Y = X, twice @ X
         Y *= 0.5
         for _ in range(degree - 1):
@@ -379,6 +388,7 @@ def _block_krylov(
     """
     n = len(null.unit)
     room = n - null.n_components
+    # Twice the vectors asked for, so that a restart keeps k and has as many to grow into.
     size = min(2 * k + 10 * _BLOCK, room)
     width = min(_BLOCK, room)
     Q = np.empty((n, size), dtype=dtype, order="F")
@@ -394,6 +404,7 @@ def _block_krylov(
         Q[:, done:dim] = new
         W = apply(np.ascontiguousarray(Q[:, done:dim])).astype(dtype, copy=False)
         products, steps = products + dim - done, steps + 1
+        # Twice is enough (Kahan; Parlett, 1998): once leaves what cancellation hid.
         for _ in range(2):
             C = Q[:, :dim].T @ W
             W -= Q[:, :dim] @ C

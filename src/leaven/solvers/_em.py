@@ -153,6 +153,7 @@ def normalize_log_rows(log_joint: NDArray[np.float64]) -> NDArray[np.float64]:
     array([[0.5, 0.5],
            [0. , 1. ]])
     """
+    # Relative to the largest, so that exp neither overflows nor loses every component of a row.
     top = log_joint.max(axis=1)
     lost = np.isneginf(top)
     any_lost = bool(lost.any())

@@ -291,6 +291,7 @@ def _refine_block(
     give_up: bool,
 ) -> tuple[int, bool]:
     size = np.linalg.norm(B, axis=0)
+    # A column of zeros has the solution zero; its residual is compared with tol itself.
     limit = tol * np.where(size == 0, 1.0, size)
     n_iter, before = 0, np.inf
     while n_iter < max_iter:
@@ -344,6 +345,7 @@ def _one_block(
     work = _Workspace(len(unit), Q.shape[1], unit.shape[1], A.dtype)
     for iteration in range(1, max_iter + 1):
         AP = A @ P
+        # Not an inverse: directions of a block become dependent before the last column converges.
         step = np.linalg.pinv(work.products(P, AP), hermitian=True)
         gram = work.advance(x, Q, P, AP, step, step @ C)
         try:
@@ -361,6 +363,8 @@ def _one_block(
         if (length <= limit).all():
             return x, iteration, False
         if give_up and iteration == _PATIENCE:
+            # The slowest column decides. A residual that has not fallen at all counts as hardly
+            # falling.
             rate = np.log(max(1.0 / float(length.max()), 1.0 + 1e-9)) / iteration
             if np.log(wanted) / rate - iteration > _TOO_MANY:
                 return x, iteration, True
@@ -458,6 +462,7 @@ def _conjugate_gradients(
         else:
             Z = precondition(R)
             new = np.einsum("ij,ij->j", R, Z)
+        # Fletcher and Reeves' ratio, in place: the new direction is conjugate to all before.
         P *= new / rz
         P += Z
         rz = new
@@ -489,7 +494,10 @@ def multigrid(A: sparse.csr_array, smooth: NDArray[Any]) -> Callable[[NDArray[An
         sparse.csr_matrix(A), B=smooth[:, None], max_coarse=500
     )
     levels = hierarchy.levels
+    # Two thirds damp the upper half of a Laplacian's spectrum best, which is what a smoother is
+    # for.
     inverse = [(2.0 / 3.0) / level.A.diagonal()[:, None] for level in levels]
+    # At most 500 rows, and perhaps singular where the slowest vector is nearly in the null space.
     coarsest = np.linalg.pinv(levels[-1].A.toarray(), hermitian=True)
 
     def cycle(R: NDArray[Any], depth: int = 0) -> NDArray[Any]:

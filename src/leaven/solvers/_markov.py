@@ -32,6 +32,7 @@ def sequence_batches(lengths: NDArray[np.intp], n_states: int) -> Iterator[NDArr
     >>> [group.tolist() for group in sequence_batches(np.array([2, 5, 3]), n_states=4)]
     [[1, 2, 0]]
     """
+    # Similar lengths side by side: padding is what is wasted.
     order = np.argsort(-lengths, kind="stable")
     start = 0
     while start < len(order):
@@ -121,6 +122,7 @@ def forward_backward(
     n, longest, n_states = log_emission.shape
     inside = np.arange(longest) < lengths[:, None]
     top = np.where(inside, log_emission.max(axis=2), 0.0)
+    # A step that every state rules out: the evidence says so, and the others go on undisturbed.
     lost = np.isneginf(top)
     top = np.where(lost, 0.0, top)
     with np.errstate(invalid="ignore"):
@@ -187,6 +189,7 @@ def viterbi(
         new = np.take_along_axis(options, best[:, None, :], axis=1)[:, 0] + log_emission[:, t]
         going = (lengths > t)[:, None]
         came_from[:, t] = np.where(going, best, np.arange(n_states))
+        # Beyond its end a sequence keeps its last score, and points back at the same state.
         score = np.where(going, new, score)
     path = np.full((n, longest), -1, dtype=np.intp)
     state = score.argmax(axis=1)
