@@ -124,7 +124,7 @@ class CellSearch:
                 seen = (ranks < n_searched) & (around < _RANKED * n_searched)
                 if np.mean(seen | (around < _FIRST)) >= self.recall:
                     break
-                # By an eighth: the number found exceeds the least that would do by no more than that.
+                # By an eighth: the number found exceeds the least that would do by no more.
                 n_searched += max(1, n_searched // 8)
             self._searched[k] = min(n_searched, n_cells)
         n_ranked = min(_RANKED * self._searched[k], len(self._centers))
