@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 EXAMPLE := src/leaven/datasets/data/support_tickets.csv
 
-.PHONY: demo annotate-demo test lint docs bench reproduce reproduce-quick clean fuzz mutants ratio test-portable
+.PHONY: demo annotate-demo annotate-stress test lint docs bench reproduce reproduce-quick clean fuzz mutants ratio test-portable
 
 demo: $(VENV)/.core
 	@mkdir -p demo-output
@@ -20,6 +20,10 @@ annotate-demo: $(VENV)/.app
 	@mkdir -p demo-output
 	@cp $(EXAMPLE) demo-output/tickets.csv
 	$(BIN)/leaven annotate demo-output/tickets.csv --target topic --text text
+
+# Kills the server of the page 100 times, and sends 10,000 random requests.
+annotate-stress: $(VENV)/.dev
+	LEAVEN_KILLS=100 LEAVEN_REQUESTS=10000 $(BIN)/python -m pytest -q -s tests/app -k "kills or random_requests"
 
 test: lint
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --cov --cov-report=term

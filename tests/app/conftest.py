@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import os
+import shutil
+from contextlib import ExitStack
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from leaven.app import AnnotateOptions, open_page
 from leaven.app._events import EventStore
 from leaven.app._learner import LocalLearner, Subject
 from leaven.app._routes import Access, Site, handle
@@ -16,6 +20,13 @@ from leaven.app._sheet import Sheet
 
 HOST = "127.0.0.1:8710"
 TOKEN = "the-token-of-the-tests"
+CLASSES = ("apple", "cherry")
+CHROMIUM = os.environ.get("LEAVEN_CHROMIUM") or shutil.which("chromium")
+QUIET = [
+    *("--no-sandbox", "--disable-gpu", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync", "--no-first-run"),
+]
+PATIENCE = 60_000  # milliseconds: a busy machine is slow, and not wrong
 
 
 @pytest.fixture(autouse=True)
@@ -86,3 +97,57 @@ def ask():
         return handle(method, path, {k: v for k, v in sent.items() if v is not None}, body, served)
 
     return ask_
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A real browser; tests that need one are skipped where there is none."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    if not CHROMIUM:
+        pytest.skip("needs Chromium: install it, or name it in LEAVEN_CHROMIUM")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(browser):
+    """Open pages in windows of their own; what they say on the console is kept."""
+    contexts = []
+
+    def visit_(address, **options):
+        context = browser.new_context(**options)
+        context.set_default_timeout(PATIENCE)
+        contexts.append(context)
+        page = context.new_page()
+        page.said = []
+        page.on("console", lambda message: page.said.append(message.text))
+        page.on("pageerror", lambda error: page.said.append(str(error)))
+        page.goto(address)
+        page.wait_for_selector("#number:not(:empty)")
+        return page
+
+    yield visit_
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def serve(tmp_path):
+    """Serve a table in this process; the session can be looked into."""
+    with ExitStack() as stack:
+
+        def serve_(table, *, learner=None, **options):
+            text = ("text",) if "text" in table else ()
+            settings = AnnotateOptions(**{"classes": CLASSES, "port": 0, "text": text, **options})
+            file = tmp_path / "l.db"
+            return stack.enter_context(open_page(table, "kind", file, settings, learner=learner))
+
+        yield serve_
+
+
+@pytest.fixture
+def many():
+    """Four hundred rows that differ by a number."""
+    return pd.DataFrame({"text": [f"row number {i}" for i in range(400)], "kind": ""})

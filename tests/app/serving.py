@@ -100,4 +100,14 @@ def wait_for(condition, seconds: float = 60.0):
     raise AssertionError("it did not happen")
 
 
-__all__ = ["Client", "Command", "Forked", "urllib", "wait_for"]
+def until(page, condition):
+    """Wait for a condition; not by wait_for_function, whose eval the policy of the page forbids."""
+    wait_for(lambda: page.evaluate(condition))
+
+
+def wait_until_saved(page):
+    """Wait until the page says so, with nothing left to send."""
+    until(page, "outbox.state === 'saved' && !outbox.waiting.length")
+
+
+__all__ = ["Client", "Command", "Forked", "until", "urllib", "wait_for", "wait_until_saved"]

@@ -1,79 +1,17 @@
 """The page in a real browser: fast keys, undo, bulk labels, a server that goes away."""
 
 import os
-import shutil
 import sqlite3
-from contextlib import ExitStack
 
 import pandas as pd
 import pytest
 
-from leaven.app import AnnotateOptions, open_page
 from leaven.app._learner import LocalLearner
 
-from .serving import Forked, wait_for
+from .conftest import CLASSES
+from .serving import Forked, until, wait_for, wait_until_saved
 
 pytest.importorskip("uvicorn", reason="needs the extra app")
-sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-CHROMIUM = os.environ.get("LEAVEN_CHROMIUM") or shutil.which("chromium")
-pytestmark = pytest.mark.skipif(
-    not CHROMIUM, reason="needs Chromium: install it, or name it in LEAVEN_CHROMIUM"
-)
-QUIET = [
-    *("--no-sandbox", "--disable-gpu", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync", "--no-first-run"),
-]
-CLASSES = ("apple", "cherry")
-PATIENCE = 60_000  # milliseconds: a busy machine is slow, and not wrong
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def visit(browser):
-    contexts = []
-
-    def visit_(address, **options):
-        context = browser.new_context(**options)
-        context.set_default_timeout(PATIENCE)
-        contexts.append(context)
-        page = context.new_page()
-        page.said = []
-        page.on("console", lambda message: page.said.append(message.text))
-        page.on("pageerror", lambda error: page.said.append(str(error)))
-        page.goto(address)
-        page.wait_for_selector("#number:not(:empty)")
-        return page
-
-    yield visit_
-    for context in contexts:
-        context.close()
-
-
-@pytest.fixture
-def serve(tmp_path):
-    """Serve a table in this process; the session can be looked into."""
-    with ExitStack() as stack:
-
-        def serve_(table, *, learner=None, **options):
-            settings = AnnotateOptions(
-                **{"classes": CLASSES, "port": 0, "text": ("text",), **options}
-            )
-            file = tmp_path / "l.db"
-            return stack.enter_context(open_page(table, "kind", file, settings, learner=learner))
-
-        yield serve_
-
-
-@pytest.fixture
-def many():
-    return pd.DataFrame({"text": [f"row number {i}" for i in range(400)], "kind": ""})
 
 
 def events(path):
@@ -81,15 +19,6 @@ def events(path):
     found = store.execute("SELECT kind, rows, value, undoes FROM events ORDER BY id").fetchall()
     store.close()
     return found
-
-
-def until(page, condition):
-    """Wait for a condition; not by wait_for_function, whose eval the policy of the page forbids."""
-    wait_for(lambda: page.evaluate(condition))
-
-
-def wait_until_saved(page):
-    until(page, "document.querySelector('#saved').textContent === 'Saved'")
 
 
 def test_two_hundred_rows_at_twenty_keys_a_second(visit, serve, many, tmp_path):

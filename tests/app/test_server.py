@@ -5,6 +5,7 @@ import os
 import random
 import socket
 import sqlite3
+import sys
 import threading
 import time
 
@@ -21,7 +22,7 @@ from .serving import Command, Forked, urllib, wait_for
 pytest.importorskip("uvicorn", reason="needs the extra app")
 pytest.importorskip("starlette", reason="needs the extra app")
 CLASSES = ("apple", "cherry")
-KILLS = int(os.environ.get("LEAVEN_KILLS", "20"))
+KILLS = int(os.environ.get("LEAVEN_KILLS", "8"))  # `make annotate-stress` kills 100 times
 
 
 @pytest.fixture
@@ -106,7 +107,7 @@ def test_too_large_a_request_is_refused(start):
     assert command.ask("/api/progress")["ok"]
 
 
-def test_kills_lose_nothing_that_was_acknowledged(start, tmp_path):
+def test_kills_lose_nothing_that_was_acknowledged(start, tmp_path, capsys):
     """SIGKILL at random moments while labels come in as fast as they are answered."""
     random_ = random.Random(4)
     acknowledged = {}
@@ -138,6 +139,9 @@ def test_kills_lose_nothing_that_was_acknowledged(start, tmp_path):
     assert len(acknowledged) > KILLS
     for key, (event, name) in acknowledged.items():
         assert saved[key] == (event, f'"{name}"')
+    with capsys.disabled():
+        if KILLS >= 100:
+            sys.stdout.write(f"{KILLS} kills, {len(acknowledged)} labels acknowledged, none lost\n")
 
 
 def test_annotate_returns_when_the_page_is_closed(fruit, tmp_path, capsys):

@@ -44,7 +44,7 @@ def agreement(ratings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None
         measure, kappa = "Fleiss' kappa", fleiss_kappa(counts)
     return {
         "measure": measure,
-        "kappa": round(kappa, 3),
+        "kappa": round(kappa, 4),
         "n_rows": len(shared),
         "people": people,
     }
