@@ -240,21 +240,26 @@ def files(client, folder):
 
 
 def no_worker(client, folder):
-    """``leaven label`` with a scheduler that has no worker."""
+    """``leaven label`` with a scheduler that has no worker, or whose workers all die."""
     import distributed
     from click.testing import CliRunner
 
     from leaven.cli import main as command
-    from leaven.tables import _many_files
+    from leaven.tables import TableError, _workers
 
     pd.DataFrame({"x": [1.0, 2.0], "t": ["a", None]}).to_csv(folder / "a.csv", index=False)
-    _many_files.WORKER_SECONDS = 1
+    _workers.WORKER_SECONDS = 1
     with distributed.LocalCluster(
         n_workers=0, host="127.0.0.1", dashboard_address=None, silence_logs=50
     ) as empty:
         words = ["label", str(folder / "*.csv"), "--target", "t", "--out", str(folder / "out")]
         run = CliRunner().invoke(command, [*words, "--scheduler", empty.scheduler_address])
-    return {"exit code": run.exit_code, "said": " ".join(run.output.split())}
+    try:
+        with _workers.open_workers(client.scheduler.address, None):
+            raise distributed.KilledWorker("part0", None, 3)  # what Dask raises after three
+    except TableError as error:
+        killed = str(error)
+    return {"exit code": run.exit_code, "said": " ".join(run.output.split()), "killed": killed}
 
 
 @contextlib.contextmanager

@@ -138,3 +138,4 @@ def test_a_scheduler_without_workers_is_told(answers):
     found = piece(answers, "no worker")
     assert found["exit code"] == 2
     assert "has no worker: start some with 'dask worker'." in found["said"]
+    assert "give them more memory, or cut the files into smaller ones" in found["killed"]

@@ -5,26 +5,22 @@ Memory holds the labeled rows of all files, a sample of the others, and one file
 
 from __future__ import annotations
 
-import contextlib
 import glob
 import os
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from leaven._labels import UNLABELED
-from leaven._optional import import_optional
-from leaven._progress import progress_bar
 from leaven.exceptions import LeavenWarning
-from leaven.partitions import Block, DaskPartitions, JobPartitions, Partitions
+from leaven.partitions import Block
 from leaven.selection import refit
 from leaven.tables._errors import TableError
 from leaven.tables._format import format_of_path
@@ -35,6 +31,7 @@ from leaven.tables._options import LabelingOptions, make_options, refuse_options
 from leaven.tables._read import read_with_format
 from leaven.tables._result import LabelingResult
 from leaven.tables._target import encode_target
+from leaven.tables._workers import open_workers
 from leaven.tables._write import TableOutput
 
 SUFFIXES = (".parquet", ".csv", ".tsv", ".jsonl", ".ndjson", ".csv.gz", ".tsv.gz", ".jsonl.gz")
@@ -42,12 +39,6 @@ SUFFIXES = (".parquet", ".csv", ".tsv", ".jsonl", ".ndjson", ".csv.gz", ".tsv.gz
 
 SAMPLE = 50_000
 """Unlabeled rows to learn from, as many as ``label_table`` takes of one table."""
-
-CONNECT_SECONDS = 10
-"""To wait for a scheduler: Dask's own limit is 30 s, long for a typo in an address."""
-
-WORKER_SECONDS = 60
-"""To wait for the first worker of a cluster: that of a queue may still be starting."""
 
 FROM_ALL_ROWS = ("naive-bayes-em", "anchor-graph")
 """Methods that learn from every row of every file: their sums add up over files."""
@@ -239,7 +230,7 @@ def label_files(
     outputs = _outputs(paths, Path(out), resume)
     reading = _Reading(str(target), tuple(options.missing), delimiter, encoding)
     seed = options.random_state if isinstance(options.random_state, int) else 0
-    with _workers(scheduler, options.n_jobs) as workers:
+    with open_workers(scheduler, options.n_jobs) as workers:
         tasks = [(path, [seed, number]) for number, path in enumerate(paths)]
         looks = workers.run(
             _look_at,
@@ -310,121 +301,6 @@ def _outputs(paths: list[str], out: Path, resume: bool) -> list[Path]:
             "another directory."
         )
     return [out / name for name in names]
-
-
-class _LocalWorkers:
-    """Processes of this machine."""
-
-    def __init__(self, n_jobs: int | None) -> None:
-        self.n_jobs = n_jobs
-
-    def run(
-        self,
-        function: Callable[..., Any],
-        tasks: Sequence[tuple[Any, ...]],
-        *shared: Any,
-        name: str,
-        show: bool,
-        keep: Callable[[list[Any]], None] | None = None,
-    ) -> list[Any]:
-        """``function(*task, *shared)`` for each task, in order."""
-        calls = (
-            joblib.delayed(_numbered)(number, function, *task, *shared)
-            for number, task in enumerate(tasks)
-        )
-        done = joblib.Parallel(self.n_jobs, return_as="generator_unordered")(calls)
-        return _in_order(done, len(tasks), name, show, keep)
-
-    def partitions(self, paths: list[str]) -> Partitions:
-        return JobPartitions(paths, self.n_jobs)
-
-
-class _ClusterWorkers:
-    """Workers of a Dask cluster. Tasks of a worker that is lost run again on another."""
-
-    def __init__(self, client: Any) -> None:
-        self.client = client
-
-    def run(
-        self,
-        function: Callable[..., Any],
-        tasks: Sequence[tuple[Any, ...]],
-        *shared: Any,
-        name: str,
-        show: bool,
-        keep: Callable[[list[Any]], None] | None = None,
-    ) -> list[Any]:
-        """``function(*task, *shared)`` for each task, in order."""
-        dask = import_optional("dask", extra="dask", needed_by="scheduler")
-        distributed = import_optional("distributed", extra="dask", needed_by="scheduler")
-        call = dask.delayed(_numbered, pure=False)
-        # What is shared goes into the graph once, and stays with the scheduler: data that was
-        # scattered to workers would be lost with them.
-        held = [dask.delayed(each, pure=False, traverse=False) for each in shared]
-        calls = [call(number, function, *task, *held) for number, task in enumerate(tasks)]
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Sending large graph")
-            futures = self.client.compute(calls)
-        finished = distributed.as_completed(futures, with_results=True)
-        results = (result for _, result in finished)
-        return _in_order(results, len(tasks), name, show, keep)
-
-    def partitions(self, paths: list[str]) -> Partitions:
-        dask = import_optional("dask", extra="dask", needed_by="scheduler")
-        return DaskPartitions([dask.delayed(path, pure=False) for path in paths])
-
-
-@contextlib.contextmanager
-def _workers(
-    scheduler: str | None, n_jobs: int | None
-) -> Iterator[_LocalWorkers | _ClusterWorkers]:
-    """Processes of this machine, or those of a cluster."""
-    if scheduler is None:
-        yield _LocalWorkers(n_jobs)
-        return
-    distributed = import_optional("distributed", extra="dask", needed_by="scheduler")
-    try:
-        client = distributed.Client(scheduler, timeout=CONNECT_SECONDS)
-    except (OSError, ValueError, TypeError) as error:
-        raise TableError(
-            f"The scheduler at {scheduler!r} cannot be reached: {error or type(error).__name__}."
-        ) from error
-    with client:
-        try:
-            client.wait_for_workers(1, timeout=WORKER_SECONDS)
-        except TimeoutError:
-            raise TableError(
-                f"The scheduler at {scheduler!r} has no worker: start some with 'dask worker'."
-            ) from None
-        try:
-            yield _ClusterWorkers(client)
-        except distributed.KilledWorker as error:
-            raise TableError(
-                f"A file brought down several workers of {scheduler!r} one after the other: give "
-                "them more memory, or cut the files into smaller ones."
-            ) from error
-
-
-def _numbered(number: int, function: Callable[..., Any], *arguments: Any) -> tuple[int, Any]:
-    return number, function(*arguments)
-
-
-def _in_order(
-    done: Iterable[tuple[int, Any]],
-    n: int,
-    name: str,
-    show: bool,
-    keep: Callable[[list[Any]], None] | None,
-) -> list[Any]:
-    """Results by their numbers; ``keep`` may drop parts of them as they come."""
-    found: list[Any] = [None] * n
-    with progress_bar(name, n, show=show) as move:
-        for number, result in done:
-            found[number] = result
-            if keep is not None:
-                keep(found)
-            move()
-    return found
 
 
 def _look_at(path: str, seed: list[int], reading: _Reading, sample: int) -> _Look:
