@@ -53,8 +53,9 @@ MOST_COLUMNS = 1_000
 ELSEWHERE = {
     "LeNet5Classifier": "images",
     "SemiSupervisedHMM": "sequences",
+    "TableClassifier": "data frames; the choice is that of SafeClassifier",
 }
-"""Classifiers for rows that are not those of a table."""
+"""Classifiers for rows that are not a matrix."""
 
 BASE = LogisticRegression(max_iter=1_000)
 MADE = {

@@ -14,6 +14,7 @@ sys.path.insert(0, str(HERE))
 import click  # noqa: E402
 import notebook_pages  # noqa: E402
 from public_names import public_names, public_packages  # noqa: E402
+from sphinx.domains.python import PythonDomain  # noqa: E402
 from tasks import TASKS  # noqa: E402
 
 import leaven  # noqa: E402
@@ -161,6 +162,21 @@ def escape_shapes(
         )
 
 
+def leave_out_private_names() -> None:
+    """Give a class no second address under its private module.
+
+    autodoc registers one for every class. A class that two packages export would have it twice,
+    which is a warning.
+    """
+    note_object = PythonDomain.note_object
+
+    def public_only(self: Any, name: str, *args: Any, **kwargs: Any) -> None:
+        if "._" not in name:
+            note_object(self, name, *args, **kwargs)
+
+    PythonDomain.note_object = public_only
+
+
 autosummary_generate = write_reference()
 notebook_pages.write_pages()
 
@@ -169,3 +185,4 @@ def setup(app: Any) -> None:
     # After numpydoc, which has the default priority of 500.
     app.connect("autodoc-process-docstring", escape_shapes, priority=600)
     app.connect("autodoc-skip-member", skip_what_is_not_ours)
+    leave_out_private_names()

@@ -10,15 +10,19 @@ import warnings
 from pathlib import Path
 
 import click
+import pandas as pd
 import pytest
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-sys.path.insert(0, str(DOCS))
+sys.path[:0] = [str(DOCS), str(DOCS / "figures")]
 
 import check_site  # noqa: E402
+import method_table  # noqa: E402
 import notebook_pages  # noqa: E402
 import publish  # noqa: E402
+from public_names import public_names, public_packages  # noqa: E402
+from tasks import TASKS  # noqa: E402
 
 from leaven.cli import main  # noqa: E402
 
@@ -29,7 +33,10 @@ WRITTEN = [
 ]
 NAMES = [path.relative_to(ROOT).as_posix() for path in WRITTEN]
 MADE_BY_THE_BUILD = re.compile(r"/?(\.\./)?(auto_examples|api/generated|generated|notebooks/gen)")
-NOT_RUN = {"docs/guide/annotate.md": "it opens a browser and waits for a person"}
+NOT_RUN = {
+    "docs/guide/annotate.md": "it opens a browser and waits for a person",
+    "docs/guide/vectors.md": "it needs a language model on the disk",
+}
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -179,3 +186,39 @@ def test_every_method_page_shows_where_it_works_and_fails() -> None:
         text = (DOCS / "guide" / f"{page}.md").read_text(encoding="utf-8")
         assert f"sphx_glr_plot_limits_{page}_001.png" in text, page
         assert (ROOT / "examples" / f"plot_limits_{page}.py").is_file(), page
+
+
+def test_every_classifier_is_in_the_table_with_its_measurements() -> None:
+    text = method_table.PAGE.read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| {class}`~leaven\.\w+\.(\w+)` \|(.*)\|$", text, re.MULTILINE))
+    classifiers = method_table.public_classifiers()
+    assert len(classifiers) > 35
+    assert sorted(set(classifiers) - set(rows)) == [], "not in the table of docs/guide/choose.md"
+    for name in classifiers:
+        *_, source, accuracy, rank = [cell.strip() for cell in rows[name].split(" | ")]
+        again = "run benchmarks/methods.py and docs/figures/method_table.py"
+        assert source, f"{name} has no source; {again}"
+        if name in method_table.ELSEWHERE:
+            assert accuracy == method_table.ELSEWHERE[name]
+            continue
+        assert re.fullmatch(r"\d+\.\d( \(\d+ sets\))?", accuracy), f"{name}: {accuracy}; {again}"
+        assert re.fullmatch(r"\d+\.\d", rank), f"{name}: {rank}; {again}"
+
+
+def test_mean_ranks_by_hand() -> None:
+    # Set 1: b, then a and c tied; set 2: a, c, and b does not apply.
+    scores = pd.DataFrame({"a": [0.7, 0.9], "b": [0.8, None], "c": [0.7, 0.6]})
+    assert method_table.mean_ranks(scores).to_dict() == {"a": 1.75, "b": 1.0, "c": 2.25}
+
+
+def test_the_table_is_what_the_script_writes() -> None:
+    text = method_table.PAGE.read_text(encoding="utf-8")
+    assert method_table.filled(text) == text
+
+
+def test_every_public_name_has_a_task_in_the_reference() -> None:
+    wanted = {want for *_, wants in TASKS for want in wants}
+    names = [f"{each.__name__}.{name}" for each in public_packages() for name in public_names(each)]
+    assert [name for name in names if not {name, name.rpartition(".")[0]} & wanted] == []
+    exists = {*names, *(each.__name__ for each in public_packages())}
+    assert sorted(wanted - exists) == [], "tasks.py names what does not exist"
