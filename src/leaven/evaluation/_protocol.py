@@ -64,7 +64,8 @@ def random_order(n: int, *key: int) -> NDArray[np.intp]:
     ----------
     n : int
     *key : int
-        Such as a seed and the number of the trial.
+        Such as a seed and the number of the trial. Give keys of one length: zeros at the end do
+        not count.
 
     Returns
     -------
