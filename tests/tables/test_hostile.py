@@ -215,3 +215,15 @@ def test_a_table_and_a_name_that_is_no_column():
     table, _ = two_classes()
     with pytest.raises(TableError, match="no target column 'tt'"):
         label_table(table, "tt")
+
+
+def test_very_wide_tables_are_refused(tmp_path):
+    # 100,000 columns did not end.
+    names = [f"c{i}" for i in range(20_001)]
+    lines = [",".join([*names, "t"])]
+    lines += [",".join([*(["1.5"] * len(names)), kind]) for kind in ("a", "b", "")]
+    (tmp_path / "wide.csv").write_text("\n".join(lines))
+    out = tmp_path / "out.csv"
+    done = run("label", tmp_path / "wide.csv", "--target", "t", "--out", out)
+    assert refused(done, "20,001 columns", "at most 20,000")
+    assert not out.exists()

@@ -167,7 +167,8 @@ class Store:
             )
         problem = ask("PRAGMA integrity_check(1)").fetchone()[0]
         if problem != "ok":
-            raise ValueError(f"{self.path} is damaged: {problem}. {_RESTORE}")
+            reason = " ".join(str(problem).split())  # SQLite tells it in several lines
+            raise ValueError(f"{self.path} is damaged: {reason}. {_RESTORE}")
 
     def __enter__(self) -> Store:
         return self

@@ -57,6 +57,10 @@ _NAME_WORDS = 1.5
 _MANY_CATEGORIES = 200
 """Distinct values beyond which a column is no category: most of them would be rare."""
 
+MAX_COLUMNS = 20_000
+"""Columns of a table: each is looked at by itself, which takes milliseconds, so that this many
+take a minute."""
+
 _ID_NAME = re.compile(
     r"(?:^|[_\W])(?:id|ids|uuid|guid|key|rowid|index)$|[a-z]I[dD]$", re.IGNORECASE
 )
@@ -110,6 +114,12 @@ def column_kinds(
     size number
     same dropped constant
     """
+    if table.shape[1] > MAX_COLUMNS:
+        raise TableError(
+            f"The table has {table.shape[1]:,} columns, and at most {MAX_COLUMNS:,} can be learned "
+            "from, since each is looked at by itself. Keep the columns that matter, or give the "
+            "numbers as one array of vectors."
+        )
     kinds = [
         ColumnKind(str(name), DROPPED, IGNORED)
         if name in ignore
