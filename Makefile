@@ -55,6 +55,10 @@ SECONDS ?= 300
 fuzz: $(VENV)/.dev
 	$(BIN)/python -m tools.fuzz $(SUITES) --seconds $(SECONDS)
 
+# Builds the wheel, installs it in an empty environment and labels a file outside the checkout.
+wheel-test: $(VENV)/.dev
+	$(BIN)/python -m tools.wheel
+
 # Breaks the code at N random places and lists what no test notices.
 N ?= 20
 mutants: $(VENV)/.dev

@@ -151,3 +151,23 @@ def test_a_poor_docstring_is_found() -> None:
     assert docstring_problems(good) == []
     assert "signature has ['a', 'c']" in docstring_problems(stale)[0]
     assert len(docstring_problems(bare)) == 3
+
+
+RELIABILITY = PAGES["docs/reliability.md"]
+
+
+@pytest.mark.parametrize("named", sorted(set(re.findall(r"`(tests/[^`]+)`", RELIABILITY))))
+def test_the_tests_of_the_reliability_page_exist(named: str) -> None:
+    file, _, function = named.partition("::")
+    source = (ROOT / file).read_text(encoding="utf-8")
+    assert f"def {function}" in source
+
+
+def test_every_promise_of_the_reliability_page_names_what_shows_it() -> None:
+    lines = [line for line in RELIABILITY.splitlines() if line.startswith("|")]
+    promises = [
+        line.split("|")[1:3] for line in lines if "---" not in line and "promise" not in line
+    ]
+    assert len(promises) > 20
+    proof = re.compile(r"`(tests/|make |\.github)")
+    assert [what for what, shown in promises if not proof.search(shown)] == []

@@ -9,8 +9,11 @@ case, and ``python -m tools.fuzz SUITE --seed N --count 1`` repeats it.
 - ``estimators``: every public classifier on odd dtypes, scales from 1e-300 to 1e300, degenerate
   rows and all kinds of labels. Probabilities are finite and sum to one and new names for the
   classes change nothing, or a message in words says why not.
-- ``files``: model files with flipped bits or cut short are noticed.
+- ``files``: model files, saved sessions of active learning and stores of results, with flipped
+  bits or cut short, are noticed.
 - ``signals``: a run that is interrupted, terminated or killed leaves all of an output or nothing.
+- ``kills``: ``kill -9`` of ``ActiveLearner.save`` and of a study at a random moment: what was
+  reported as saved is there. (The labeling page has such a test in tests/app.)
 """
 
 from __future__ import annotations
@@ -18,13 +21,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import csv
+import importlib
 import io
 import json
 import logging
 import os
 import random
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -38,6 +41,9 @@ import numpy as np
 import pandas as pd
 
 Failure = str | None
+
+_PATIENCE = 120.0
+"""Seconds in which a program must end after a signal; it takes one on an idle machine."""
 
 CELLS: dict[str, Callable[[random.Random], str]] = {
     "number": lambda rng: f"{rng.gauss(0, 1):.4g}",
@@ -255,54 +261,169 @@ def make(cls: type) -> Any:
 
 
 def files(rng: random.Random, folder: Path) -> Failure:
-    """Damage a model file and load it."""
-    from leaven.graph_based import HarmonicClassifier
-    from leaven.persistence import ModelFileError, load_object, save_object
-
-    path = folder / "model.leaven"
-    X = np.arange(12.0).reshape(6, 2)
+    """Damage a file and read it."""
+    name, write, read = rng.choice(_readers())
+    path, damaged = folder / f"whole.{name}", folder / f"damaged.{name}"
     if not path.exists():
-        save_object(path, HarmonicClassifier().fit(X, [0, -1, -1, -1, -1, 1]), kind="model")
+        write(path)
+        expected[name] = read(path)
     content = bytearray(path.read_bytes())
-    expected = load_object(path, kind="model").predict_proba(X)
     if rng.random() < 0.5:
         content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
     else:
         del content[rng.randrange(len(content)) :]
-    damaged = folder / "damaged.leaven"
     damaged.write_bytes(content)
     try:
-        found = load_object(damaged, kind="model").predict_proba(X)
-    except ModelFileError as error:
-        return "more than one line" if "\n" in str(error) else None
-    return None if np.array_equal(found, expected) else "a damaged file gave other answers"
+        found = read(damaged)
+    except ValueError as error:  # ModelFileError and StoreError are such
+        return f"{name}: more than one line: {error}" if "\n" in str(error) else None
+    return None if found == expected[name] else f"{name}: a damaged file gave another answer"
+
+
+expected: dict[str, Any] = {}
+
+
+def _readers() -> list[tuple[str, Callable[[Path], Any], Callable[[Path], Any]]]:
+    """List kinds of files: a name, what writes one, and what reads it."""
+    from sklearn.naive_bayes import GaussianNB
+
+    from leaven.active import ActiveLearner
+    from leaven.evaluation import compare, read_store
+    from leaven.graph_based import HarmonicClassifier
+    from leaven.persistence import load_object, save_object
+
+    X, y = np.arange(12.0).reshape(6, 2), [0, -1, -1, -1, -1, 1]
+
+    def write_store(path: Path) -> None:
+        rows = np.random.RandomState(0).normal(size=(40, 2))
+        data = {"two": (rows, (rows[:, 0] > 0).astype(int))}
+        compare({"bayes": GaussianNB()}, data, n_trials=2, store=path, random_state=0)
+
+    return [
+        (
+            "leaven",
+            lambda path: save_object(path, HarmonicClassifier().fit(X, y), kind="model"),
+            lambda path: load_object(path, kind="model").predict_proba(X).tolist(),
+        ),
+        (
+            "session",
+            lambda path: ActiveLearner(GaussianNB(), random_state=0).fit(X, y).save(path),
+            lambda path: ActiveLearner.load(path).query(3).tolist(),
+        ),
+        ("db", write_store, lambda path: read_store(path).to_csv()),
+    ]
 
 
 def signals(rng: random.Random, folder: Path) -> Failure:
     """Stop a run at a random moment."""
+    from leaven.cli import main
+
+    importlib.import_module("leaven.tables")  # once, before the forks
     file, out = folder / "s.csv", folder / "s.out.csv"
     if not file.exists():
         numbers = np.random.RandomState(0)
-        table = pd.DataFrame(numbers.normal(size=(4000, 6)).round(3), columns=list("abcdef"))
-        table["target"] = np.where(np.arange(4000) < 40, np.where(table["a"] > 0, "x", "y"), "")
+        table = pd.DataFrame(numbers.normal(size=(800, 4)).round(3), columns=list("abcd"))
+        table["target"] = np.where(np.arange(800) < 40, np.where(table["a"] > 0, "x", "y"), "")
         table.to_csv(file, index=False)
     out.unlink(missing_ok=True)
     options = ["--target", "target", "--out", str(out), "--method", "harmonic", "--no-report"]
-    started = [sys.executable, "-m", "leaven.cli", "label", str(file), *options]
-    process = subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(rng.uniform(0.0, 6.0))
+
+    def label() -> None:
+        main(["label", str(file), *options])
+
     number = rng.choice([signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
-    process.send_signal(number)
-    _, message = process.communicate(timeout=120)
-    if out.exists() and sum(1 for _ in out.open()) != 4001:
+    _, message = stopped_at(label, rng.uniform(0.0, 1.5), number)
+    if out.exists() and sum(1 for _ in out.open()) != 801:
         return f"{number.name}: half of an output"
     parts = [name for name in os.listdir(folder) if name.endswith(".tmp")]
-    if number != signal.SIGKILL and parts:
+    if number != signal.SIGKILL and parts and "interrupted" in message:
         return f"{number.name}: left {parts}"
     return f"{number.name}: {message}" if "Traceback" in message else None
 
 
-SUITES = {each.__name__: each for each in (tables, estimators, files, signals)}
+def kills(rng: random.Random, folder: Path) -> Failure:
+    """Kill a program that saves again and again."""
+    from sklearn.naive_bayes import GaussianNB
+
+    from leaven.active import ActiveLearner
+    from leaven.evaluation import compare, read_store
+
+    session, store = folder / "session.leaven", folder / "study.db"
+    rows = np.random.RandomState(0).normal(size=(60, 2))
+    truth = (rows[:, 0] > 0).astype(int)
+
+    def save() -> None:
+        learner = ActiveLearner(GaussianNB(), random_state=0).fit(rows)
+        for row in range(60):
+            learner.teach([row], [int(truth[row])])
+            learner.save(session)
+            print(row + 1, flush=True)
+
+    def study() -> None:
+        for trials in range(1, 30):
+            data = {"two": (rows, truth)}
+            compare({"bayes": GaussianNB()}, data, n_trials=trials, store=store, random_state=0)
+            print(trials, flush=True)
+
+    session.unlink(missing_ok=True)
+    for part in folder.glob("study.db*"):
+        part.unlink()
+    saving = rng.random() < 0.5
+    printed, message = stopped_at(save if saving else study, rng.uniform(0.01, 0.6), signal.SIGKILL)
+    if "Traceback" in message:
+        return message
+    reported = int(printed.split()[-1]) if printed.split() else 0
+    if saving:
+        if not session.exists():
+            return None if reported == 0 else f"{reported} reported, and no file"
+        found = ActiveLearner.load(session).n_taught_
+    else:
+        if not store.exists() or reported == 0:
+            return None
+        found = read_store(store)["trial"].nunique()
+    return None if found in (reported, reported + 1) else f"{reported} reported, {found} found"
+
+
+def stopped_at(work: Callable[[], None], seconds: float, number: int) -> tuple[str, str]:
+    """Do some work in a process of its own, send it a signal; give what it printed and told.
+
+    A fork, since the imports would take longer than the work; tests/cli/test_processes.py
+    interrupts those.
+    """
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        child = os.fork()
+        if child == 0:
+            os.dup2(out.fileno(), 1)
+            os.dup2(err.fileno(), 2)
+            sys.stdout = os.fdopen(1, "w")
+            sys.stderr = os.fdopen(2, "w")
+            code = 0
+            try:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+                work()
+            except SystemExit as stop:
+                code = stop.code if isinstance(stop.code, int) else 1
+            except BaseException:
+                traceback.print_exc()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+        time.sleep(seconds)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, number)
+        deadline = time.monotonic() + _PATIENCE
+        while os.waitpid(child, os.WNOHANG) == (0, 0):
+            if time.monotonic() > deadline:
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                return "", f"Traceback: it did not end {_PATIENCE:.0f} s after the signal"
+            time.sleep(0.005)
+        out.seek(0)
+        err.seek(0)
+        return out.read().decode(errors="replace"), err.read().decode(errors="replace")
+
+
+SUITES = {each.__name__: each for each in (tables, estimators, files, signals, kills)}
 
 
 def run(name: str, *, seed: int, count: int | None, seconds: float | None) -> tuple[int, int]:
