@@ -49,7 +49,7 @@ def make_support_tickets(n_rows: int = 600, n_labeled: int = 20) -> tuple[pd.Dat
         rows.append(
             {
                 "id": f"T{position + 1:04d}",
-                "created": str(np.datetime64("2024-03-01") + int(day)),
+                "created": str(np.datetime64("2024-03-01") + np.timedelta64(int(day), "D")),
                 "channel": channel,
                 "text": write_ticket(topic, channel, rng),
                 "topic": topic,

@@ -16,6 +16,9 @@ from leaven.generative._covariance import CovarianceDensity
 from leaven.generative._hmm import Chain, ChainEM
 from leaven.solvers import forward_backward, run_em, viterbi
 
+# NumPy 2.5 deprecates an assignment inside hmmlearn 0.3.
+of_hmmlearn = pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")
+
 
 def sample(n_sequences, rng, *, n_states=2, length=30):
     """Sequences whose states stay for a while, and emit numbers around 0, 3, ..."""
@@ -94,6 +97,7 @@ def test_all_labeled_is_counting():
 
 
 @pytest.mark.parametrize("kind", ["diag", "full", "tied", "spherical"])
+@of_hmmlearn
 def test_without_labels_it_is_hmmlearn(kind):
     hmm = pytest.importorskip("hmmlearn.hmm")
     rng = np.random.default_rng(2)
@@ -126,6 +130,7 @@ def test_without_labels_it_is_hmmlearn(kind):
     assert_allclose(ours.density.mean, peer.means_, atol=1e-8)
 
 
+@of_hmmlearn
 def test_categorical_without_labels_is_hmmlearn():
     hmm = pytest.importorskip("hmmlearn.hmm")
     rng = np.random.default_rng(3)

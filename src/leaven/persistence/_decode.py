@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import date, datetime
@@ -139,11 +140,14 @@ def _tree(decoder: Decoder, node: dict[str, Any]) -> Any:
 
 
 def _objects(decoder: Decoder, node: dict[str, Any]) -> NDArray[Any]:
-    found: NDArray[Any] = np.empty(len(node["items"]), dtype=object)
+    shape = tuple(node["shape"])
+    if math.prod(shape) != len(node["items"]):  # before memory is taken for it
+        raise ModelFileError(f"The file holds an array of shape {shape} with other items.")
+    found: NDArray[Any] = np.empty(shape, dtype=object)
     decoder.keep(node, found)
+    flat = found.reshape(-1)  # a view, into which each item goes as it is, also a list
     for i, item in enumerate(node["items"]):
-        found[i] = decoder.decode(item)
-    found.shape = tuple(node["shape"])
+        flat[i] = decoder.decode(item)
     return found
 
 
