@@ -21,6 +21,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import csv
+import functools
 import importlib
 import io
 import json
@@ -175,9 +176,10 @@ def tables(rng: random.Random, folder: Path) -> Failure:
     return None
 
 
+@functools.cache
 def public_classifiers() -> list[type]:
-    """List leaven's public classifiers that take a matrix and need no extra."""
-    from leaven import generative, graph_based, low_density, model_selection, self_labeling
+    """List leaven's public classifiers that learn from unlabeled rows and need no extra."""
+    from leaven import base, generative, graph_based, low_density, model_selection, self_labeling
 
     modules = (generative, graph_based, low_density, self_labeling, model_selection)
     found = [getattr(module, name) for module in modules for name in module.__all__]
@@ -185,7 +187,10 @@ def public_classifiers() -> list[type]:
     return [
         each
         for each in found
-        if isinstance(each, type) and hasattr(each, "predict_proba") and each.__name__ not in odd
+        if isinstance(each, type)
+        and hasattr(each, "predict_proba")
+        and each.__name__ not in odd
+        and base.learns_from_unlabeled(make(each))
     ]
 
 

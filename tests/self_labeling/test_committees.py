@@ -118,12 +118,3 @@ def test_one_label_per_class_and_two_learners():
 )
 def test_sklearn_contract(estimator, check):
     check(estimator)
-
-
-def test_nan_of_the_base_learner_is_refused():
-    # Columns of constants give GaussianNB a variance of zero, and NaN for every class.
-    X = np.ones((8, 2)) * [2.5, -7.5]
-    y = [0, 1, 0, 1, -1, -1, -1, -1]
-    base = GaussianNB(var_smoothing=0.0)
-    with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"GaussianNB.*gave NaN"):
-        CoForestClassifier(base, random_state=0).fit(X, y)
