@@ -35,7 +35,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def reading_options(command: _Function) -> _Function:
     """Add the options of the commands that learn from a table."""
     options = [
-        click.option("--target", required=True, metavar="COLUMN", help="The column of labels."),
+        click.option("--target", metavar="COLUMN", help="The column of labels."),
         click.option(
             "--text",
             multiple=True,
@@ -79,6 +79,13 @@ def reading_options(command: _Function) -> _Function:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def needed_target(target: str | None) -> str:
+    """Return the target, or raise as click does for an option that is required."""
+    if target is None:
+        raise click.UsageError("Missing option '--target'.")
+    return target
 
 
 def parse_delimiter(delimiter: str | None) -> str | None:

@@ -13,6 +13,7 @@ from leaven.cli._common import (
     console,
     errors_as_one_line,
     is_terminal,
+    needed_target,
     parse_delimiter,
     parse_names,
     reading_options,
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def compare(
     file: str,
-    target: str,
+    target: str | None,
     text: tuple[str, ...],
     ignore: tuple[str, ...],
     vectors: str | None,
@@ -80,6 +81,7 @@ def compare(
     (Wilcoxon's test over the trials), and the critical difference of the mean ranks (Nemenyi's
     test with the trials as blocks).
     """
+    column = needed_target(target)
     with errors_as_one_line():
         from leaven._files import atomic_output, output_problem
         from leaven.cli._outputs import refuse_same_file
@@ -105,7 +107,7 @@ def compare(
                 file, delimiter=parse_delimiter(delimiter), encoding=encoding
             )
             found = compare_table(
-                table, target, options, n_trials=trials, hide=hide, vectors=vectors
+                table, column, options, n_trials=trials, hide=hide, vectors=vectors
             )
         if out is not None:
             with atomic_output(out) as stream:

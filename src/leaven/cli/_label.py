@@ -15,6 +15,7 @@ from leaven.cli._common import (
     console,
     errors_as_one_line,
     is_terminal,
+    needed_target,
     parse_delimiter,
     parse_names,
     reading_options,
@@ -117,8 +118,9 @@ STANDARD_STREAM = "-"
 @click.option(
     "--labels",
     type=click.Path(dir_okay=False),
-    metavar="FILE.db",
-    help="Take over the labels of this event file of leaven annotate.",
+    metavar="FILE.db|FILE.csv",
+    help="Take over the labels of this event file of leaven annotate; of a folder of images, of a "
+    "table with a column of their names.",
 )
 @click.option("--force", is_flag=True, help="Allow the output to replace the input.")
 @click.option(
@@ -139,7 +141,7 @@ STANDARD_STREAM = "-"
 @click.option("--quiet", is_flag=True, help="Print no summary.")
 def label(
     file: str,
-    target: str,
+    target: str | None,
     text: tuple[str, ...],
     ignore: tuple[str, ...],
     vectors: str | None,
@@ -182,7 +184,8 @@ def label(
 
     FILE is CSV, TSV, JSON lines, Parquet or Excel, text also with .gz; '-' is standard input. It
     may also be a directory or a quoted pattern such as 'rows/*.parquet'; --out is then a directory,
-    which gets one file for each.
+    which gets one file for each. A directory of images is labeled by --labels, a table of names
+    and labels, or by its subfolders.
     """
     delimiter = parse_delimiter(delimiter)
     if report is not None and no_report:
@@ -202,7 +205,9 @@ def label(
             read_with_format,
         )
 
-        if is_many(file):
+        pictures = is_image_folder(file)
+        column = "" if pictures else needed_target(target)
+        if is_many(file) and not pictures:
             refuse_with_many(
                 report=report,
                 ask=ask,
@@ -232,7 +237,7 @@ def label(
             )
             label_many(
                 file,
-                target,
+                column,
                 out,
                 many,
                 save=save,
@@ -251,8 +256,9 @@ def label(
                 "or a pattern such as 'rows/*.parquet'."
             )
         # What can be known to fail is told before the work, and before anything is read.
-        source = format_of_path(file)
-        out = labeled_path(file) if out is None else out
+        named = f"{os.path.normpath(file)}.csv" if pictures else file
+        source = format_of_path(named)
+        out = labeled_path(named) if out is None else out
         output = TableOutput.at(out)
         if report is None and not no_report:
             report = default_report(out)
@@ -269,6 +275,7 @@ def label(
             ignore=ignore,
             embed=embed,
             embed_cache=None if embed is None else embedding_cache(out),
+            image_folder=image_folder(file, pictures),
             method=method,
             candidates=parse_names(candidates),
             time_limit=time_limit,
@@ -286,16 +293,20 @@ def label(
             progress=show,
         )
         phase("Reading the table")
-        table, found = read_with_format(
-            file, delimiter=delimiter, encoding=encoding, file_format=source
-        )
-        if labels is not None:
+        if pictures:
+            found = source
+            table, column = image_rows(file, labels, target)
+        else:
+            table, found = read_with_format(
+                file, delimiter=delimiter, encoding=encoding, file_format=source
+            )
+        if labels is not None and not pictures:
             from leaven.app import take_over_labels
 
-            table = take_over_labels(table, target, labels)
+            table = take_over_labels(table, column, labels)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            result = label_table(table, target, options, vectors=vectors, start=start)
+            result = label_table(table, column, options, vectors=vectors, start=start)
         phase("Writing the result")
         page = None if report is None else _page(result, file, delimiter, encoding)
         output.like_input(source, found).write(result.table)
@@ -321,6 +332,46 @@ def is_many(file: str) -> bool:
     if os.path.isdir(file):
         return True
     return any(sign in file for sign in "*?[") and not os.path.exists(file)
+
+
+def is_image_folder(file: str) -> bool:
+    """Whether FILE is a directory of images that holds no tables."""
+    if not os.path.isdir(file):
+        return False
+    from leaven.app import image_table
+    from leaven.tables import TableError, find_files
+
+    try:
+        find_files(file)
+    except TableError:  # no table in it
+        try:
+            return len(image_table(file)) > 0
+        except TableError:
+            return False
+    return False
+
+
+def image_rows(folder: str, labels: str | None, target: str | None) -> tuple[Any, str]:
+    """Make a table of the images of a folder, labeled by a table or by their subfolders."""
+    from leaven.app import image_table
+    from leaven.tables import join_labels, labels_of_folders, read_table
+
+    table = image_table(folder)
+    if labels is not None:
+        return join_labels(table, read_table(labels), target)
+    target = "label" if target is None else target
+    return table.assign(**{target: labels_of_folders(table["image"])}), target
+
+
+def image_folder(file: str, pictures: bool) -> str | None:
+    """Where the paths of images of a table start: at its own folder, if Pillow is there."""
+    from leaven._optional import is_installed
+
+    if pictures:
+        return file
+    if file == STANDARD_STREAM or not is_installed("PIL"):
+        return None
+    return os.path.dirname(os.path.abspath(file))
 
 
 def refuse_with_many(**given: Any) -> None:

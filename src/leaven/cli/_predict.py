@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 
 import click
@@ -64,9 +65,12 @@ def predict(
         table, found = read_with_format(
             file, delimiter=parse_delimiter(delimiter), encoding=encoding, file_format=source
         )
+        folder = "." if file == "-" else os.path.dirname(os.path.abspath(file))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            labeled = learned.label(table, probabilities=probabilities, vectors=vectors)
+            labeled = learned.label(
+                table, probabilities=probabilities, vectors=vectors, image_folder=folder
+            )
         output.like_input(source, found).write(labeled)
     if quiet:
         return

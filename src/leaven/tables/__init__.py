@@ -7,6 +7,7 @@ from leaven.tables._compare import TableComparison, accuracy_text, compare_table
 from leaven.tables._errors import TableError
 from leaven.tables._format import TableFormat, format_of_path, labeled_path
 from leaven.tables._frames import as_pandas
+from leaven.tables._images import join_labels, labels_of_folders
 from leaven.tables._kinds import ColumnKind
 from leaven.tables._label import label, label_table
 from leaven.tables._many_files import FilesResult, find_files, label_files
@@ -40,10 +41,12 @@ __all__ = [
     "encode_target",
     "find_files",
     "format_of_path",
+    "join_labels",
     "label",
     "label_files",
     "label_table",
     "labeled_path",
+    "labels_of_folders",
     "load_model",
     "read_table",
     "read_vectors",

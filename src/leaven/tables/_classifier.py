@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from leaven._labels import class_prior, encode_labels
 from leaven.base import TransductionMixin, class_probabilities
 from leaven.tables._embed import SUFFIX, Embedding
+from leaven.tables._errors import TableError
 from leaven.tables._frames import as_pandas
 from leaven.tables._kinds import TEXT, column_kinds
 from leaven.tables._options import AUTO, LabelingOptions
@@ -187,6 +188,10 @@ class TableClassifier(TransductionMixin, BaseEstimator):
 
 def fitted_classifier(result: LabelingResult) -> TableClassifier:
     """Make a classifier of the model that labeled a table; nothing is fitted again."""
+    if result.pixels is not None:
+        raise TableError(
+            "pipeline_ does not read images: use result.model(), or a column of their pixels."
+        )
     options, used = result.options, list(result.chosen.selection.decision.weights)
     single = len(used) == 1
     made = TableClassifier(

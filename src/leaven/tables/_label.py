@@ -22,6 +22,7 @@ from leaven.tables._curve import MAX_ROWS, curve_so_far
 from leaven.tables._embed import SUFFIX, Embedding
 from leaven.tables._errors import TableError
 from leaven.tables._frames import like_input, split_target, without_arrow
+from leaven.tables._images import Pixels, find_pixels
 from leaven.tables._kinds import TEXT, check_text_columns, column_kinds, suggest
 from leaven.tables._map import map_points
 from leaven.tables._model import GIVEN, INFERRED, TableModel, without_own_columns
@@ -210,6 +211,8 @@ class PreparedTable:
     prior : {"labeled", "uniform"}, array of shape (n_classes,) or None
     embedding : Embedding or None
         What made vectors of texts.
+    pixels : Pixels or None
+        What made vectors of images.
     """
 
     labels: Target
@@ -217,6 +220,7 @@ class PreparedTable:
     rows: PreparedRows
     prior: Any
     embedding: Embedding | None = None
+    pixels: Pixels | None = None
 
 
 def prepare_table(
@@ -240,6 +244,12 @@ def prepare_table(
     embedding = _embedding(features, texts, options)
     if embedding is not None:
         features = embedding.join(features, options.embed_cache)
+    pixels = None
+    # Given vectors are those of the images, too.
+    if options.image_folder is not None and vectors is None:
+        pixels = find_pixels(features, options.image_folder)
+        if pixels is not None:
+            features = pixels.join(features, options.image_folder)
     preparer = TablePreparer(
         text=texts,
         ignore=[str(name) for name in options.ignored],
@@ -247,7 +257,8 @@ def prepare_table(
         random_state=options.random_state,
     )
     Z = preparer.fit_transform(features)
-    return PreparedTable(labels, preparer, PreparedRows.of(preparer, Z), prior, embedding)
+    rows = PreparedRows.of(preparer, Z)
+    return PreparedTable(labels, preparer, rows, prior, embedding, pixels)
 
 
 def _embedding(
@@ -385,6 +396,7 @@ def _summarize(
         options=options,
         chosen=chosen,
         embedding=prepared.embedding,
+        pixels=prepared.pixels,
         selection=chosen.report,
     )
 

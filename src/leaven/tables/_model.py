@@ -20,6 +20,7 @@ from leaven.persistence import FileHeader, load_object, read_header, save_object
 from leaven.tables._embed import Embedding
 from leaven.tables._errors import TableError
 from leaven.tables._frames import as_pandas, like_input, translated, without_arrow
+from leaven.tables._images import Pixels
 from leaven.tables._kinds import VECTOR
 from leaven.tables._prepare import TablePreparer
 from leaven.tables._read import refuse_duplicates
@@ -93,6 +94,8 @@ class TableModel:
         ``leaven show`` prints.
     embedding : Embedding, optional
         What makes vectors of texts.
+    pixels : Pixels, optional
+        What makes vectors of images.
 
     Examples
     --------
@@ -114,8 +117,11 @@ class TableModel:
     estimator: Any
     about: dict[str, Any] = field(default_factory=dict)
     embedding: Embedding | None = None
+    pixels: Pixels | None = None
 
-    def predict_proba(self, table: Any, *, vectors: Any = None) -> Any:
+    def predict_proba(
+        self, table: Any, *, vectors: Any = None, image_folder: str | Path = "."
+    ) -> Any:
         """Class probabilities of the rows of a table.
 
         Parameters
@@ -126,6 +132,8 @@ class TableModel:
             answered by a lazy one, here and below.
         vectors : array-like of shape (n_rows, n_dimensions) or path, optional
             Of the rows, if the model learned from vectors that were given beside a table.
+        image_folder : str or Path, default="."
+            Where the paths of images start, if the model learned from images.
 
         Returns
         -------
@@ -136,12 +144,14 @@ class TableModel:
             return self._lazily("predict_proba", table, vectors)
         frame = as_pandas(table)
         found = pd.DataFrame(
-            self._proba(frame, vectors), index=frame.index, columns=list(self.classes)
+            self._proba(frame, vectors, image_folder), index=frame.index, columns=list(self.classes)
         )
         return found if frame is table else translated(found.rename(columns=str), table)
 
-    def _proba(self, table: pd.DataFrame, vectors: Any) -> NDArray[np.float64]:
-        features = self._features(table, vectors)
+    def _proba(
+        self, table: pd.DataFrame, vectors: Any, image_folder: str | Path
+    ) -> NDArray[np.float64]:
+        features = self._features(table, vectors, image_folder)
         empty = np.zeros(len(table), dtype=bool)
         found = np.empty((len(table), len(self.classes)))
         for rows in _chunks(len(table)):
@@ -158,13 +168,14 @@ class TableModel:
             )
         return found
 
-    def predict(self, table: Any, *, vectors: Any = None) -> Any:
+    def predict(self, table: Any, *, vectors: Any = None, image_folder: str | Path = ".") -> Any:
         """Most probable class of each row.
 
         Parameters
         ----------
         table : DataFrame of pandas or polars, or Table of pyarrow
         vectors : array-like of shape (n_rows, n_dimensions) or path, optional
+        image_folder : str or Path, default="."
 
         Returns
         -------
@@ -174,11 +185,18 @@ class TableModel:
         if is_dask(table):
             return self._lazily("predict", table, vectors)
         frame = as_pandas(table)
-        codes = self._proba(frame, vectors).argmax(axis=1)
+        codes = self._proba(frame, vectors, image_folder).argmax(axis=1)
         labels = pd.Series(self.classes[codes], index=frame.index, name=self.target)
         return labels if frame is table else translated(labels.to_frame(), table)[self.target]
 
-    def label(self, table: Any, *, probabilities: bool = False, vectors: Any = None) -> Any:
+    def label(
+        self,
+        table: Any,
+        *,
+        probabilities: bool = False,
+        vectors: Any = None,
+        image_folder: str | Path = ".",
+    ) -> Any:
         """Add predicted classes to a table.
 
         Parameters
@@ -188,6 +206,7 @@ class TableModel:
         probabilities : bool, default=False
             Whether to add ``TARGET_p_CLASS`` for each class.
         vectors : array-like of shape (n_rows, n_dimensions) or path, optional
+        image_folder : str or Path, default="."
 
         Returns
         -------
@@ -196,11 +215,15 @@ class TableModel:
         """
         if is_dask(table):
             return self._lazily("label", table, vectors, probabilities=probabilities)
-        return like_input(self._labeled(as_pandas(table), probabilities, vectors), table)
+        return like_input(
+            self._labeled(as_pandas(table), probabilities, vectors, image_folder), table
+        )
 
-    def _labeled(self, table: pd.DataFrame, probabilities: bool, vectors: Any) -> pd.DataFrame:
+    def _labeled(
+        self, table: pd.DataFrame, probabilities: bool, vectors: Any, image_folder: str | Path
+    ) -> pd.DataFrame:
         table = without_own_columns(table, self.target)
-        found = self._proba(table, vectors)
+        found = self._proba(table, vectors, image_folder)
         codes = found.argmax(axis=1)
         predicted = pd.Series(self.classes[codes], index=table.index)
         confidence = np.round(found.max(axis=1), 6)
@@ -285,7 +308,9 @@ class TableModel:
         counts = np.asarray(self.about["class_counts"], dtype=np.float64)
         return np.asarray(counts / counts.sum())
 
-    def _features(self, table: pd.DataFrame, vectors: Any) -> pd.DataFrame:
+    def _features(
+        self, table: pd.DataFrame, vectors: Any, image_folder: str | Path
+    ) -> pd.DataFrame:
         """Bring the columns of a table into those of the fit; say what differs."""
         if not len(table):
             raise TableError("The table has no rows: nothing to label.")
@@ -296,6 +321,8 @@ class TableModel:
             features = join_vectors(features, vectors)
         if self.embedding is not None:
             features = self.embedding.join(features)
+        if self.pixels is not None:
+            features = self.pixels.join(features, image_folder)
         return without_arrow(features.reindex(columns=list(self.columns)))
 
     def _check_columns(self, names: list[str], depth: int) -> None:
@@ -308,6 +335,8 @@ class TableModel:
             )
         if self.embedding is not None:
             names = [*names, *self.embedding.names_of(names)]
+        if self.pixels is not None:
+            names = [*names, *self.pixels.names_of(names)]
         missing = [name for name in self._used if name not in names]
         if len(missing) == len(self._used):
             raise TableError(

@@ -35,6 +35,9 @@ class LabelingOptions:
         folder, through which the texts go; their vectors are learned from beside the words.
     embed_cache : str or Path, optional
         A file that keeps these vectors, so that no text is embedded twice.
+    image_folder : str or Path, optional
+        Where the paths of a column of images start. Small images of one size are then learned
+        from by their pixels (extra ``image``); without it such a column is not used.
     method : str, default="auto"
         ``"auto"`` tries the candidates on labels that are held out and takes the best, or
         the best of those that learn from the labeled rows only unless the unlabeled rows
@@ -79,6 +82,7 @@ class LabelingOptions:
     ignore: Hashable | Collection[Hashable] | None = ()
     embed: str | None = None
     embed_cache: str | Path | None = None
+    image_folder: str | Path | None = None
     method: str = AUTO
     candidates: Collection[str] | None = None
     time_limit: float | None = None

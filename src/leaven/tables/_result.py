@@ -14,6 +14,7 @@ from leaven._html import html_box, html_lines, html_table
 from leaven.model_selection import SafeReport
 from leaven.tables._classifier import TableClassifier, fitted_classifier
 from leaven.tables._embed import Embedding
+from leaven.tables._images import Pixels
 from leaven.tables._model import TableModel
 from leaven.tables._options import LabelingOptions
 from leaven.tables._prepare import TablePreparer
@@ -116,6 +117,8 @@ class LabelingResult:
         What the choice of a method gave, with the fitted candidates.
     embedding : Embedding or None
         What made vectors of texts.
+    pixels : Pixels or None
+        What made vectors of images.
     selection : SafeReport or None
         How the candidates did on labels that were held out, and why one was chosen; None
         where a method was named.
@@ -135,6 +138,7 @@ class LabelingResult:
     options: LabelingOptions
     chosen: TableSelection
     embedding: Embedding | None = None
+    pixels: Pixels | None = None
     selection: SafeReport | None = None
     curve: pd.DataFrame | None = None
     points: pd.DataFrame | None = None
@@ -155,6 +159,7 @@ class LabelingResult:
             classes=classes,
             columns=tuple(str(name) for name in self.preparer.feature_names_in_),
             embedding=self.embedding,
+            pixels=self.pixels,
             preparer=self.preparer,
             estimator=self.estimator,
             about={
