@@ -69,11 +69,8 @@ ratio: $(VENV)/.dev
 	$(BIN)/python -m tools.test_ratio --goal 0.9
 
 # The parts that compute, as other processors round them.
-COMPUTING := tests/regression tests/solvers tests/graph tests/graph_based tests/generative tests/low_density
 test-portable: $(VENV)/.dev
-	OPENBLAS_CORETYPE=Nehalem NPY_DISABLE_CPU_FEATURES="X86_V4 X86_V3" $(BIN)/python -m pytest -q -n $(WORKERS) $(COMPUTING)
-	OPENBLAS_CORETYPE=Haswell OMP_NUM_THREADS=4 $(BIN)/python -m pytest -q -n $(WORKERS) $(COMPUTING)
-	ATEN_CPU_CAPABILITY=default $(BIN)/python -m pytest -q -n $(WORKERS) tests/representation docs/guide/deep.md
+	$(BIN)/python -m tools.portable --workers $(WORKERS)
 
 # .venv stays: remove it by hand to start from nothing.
 clean:
