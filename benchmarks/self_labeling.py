@@ -74,7 +74,7 @@ def memory(n_rows: int) -> None:
     rng = np.random.default_rng(0)
     truth = rng.integers(2, size=n_rows)
     dense = truth[:, None] + rng.normal(size=(n_rows, 100))
-    words = sparse.random_array((n_rows, 20_000), density=0.005, format="csr", rng=rng)
+    words = sparse.random_array((n_rows, 20_000), density=0.005, format="csr", random_state=rng)
     y = np.where(np.arange(n_rows) < 100, truth, -1)
     print(f"peak of extra memory in multiples of X, {n_rows} rows")
     print(f"{'X':8}{'rounds':>8}{'leaven':>10}{'scikit-learn':>14}")

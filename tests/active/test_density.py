@@ -101,7 +101,7 @@ def test_chunks_do_not_matter(X, similarity, chunk_size):
 
 def test_no_square_array_is_made():
     # 200,000 rows: all similarities at once would be 320 GB.
-    # One word per row; random_array names its seed differently in SciPy before 1.15.
+    # One word per row.
     words = np.random.RandomState(0).randint(0, 50, 200_000)
     X = sparse.csr_array((np.ones(200_000), (np.arange(200_000), words)), shape=(200_000, 50))
     assert mean_similarity(X, "cosine").shape == (200_000,)

@@ -124,7 +124,7 @@ def test_an_objective_that_overflows_is_reported():
 def test_peak_memory_of_the_multinomial_model():
     rng = np.random.default_rng(0)
     n_rows, n_terms, n_classes = 2_000, 6_000, 10
-    counts = sparse.random(n_rows, n_terms, density=0.02, format="csr", rng=rng)
+    counts = sparse.random(n_rows, n_terms, density=0.02, format="csr", random_state=rng)
     counts.data = np.ceil(5 * counts.data)
     y = np.where(rng.random(n_rows) < 0.1, rng.integers(0, n_classes, n_rows), -1)
     y[:n_classes] = np.arange(n_classes)

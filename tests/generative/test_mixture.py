@@ -316,7 +316,7 @@ def test_a_component_without_rows_keeps_its_gaussian():
 
 
 def test_slices_of_csr_are_views():
-    X = sparse.random(50, 30, density=0.2, format="csr", rng=np.random.default_rng(8))
+    X = sparse.random(50, 30, density=0.2, format="csr", random_state=np.random.default_rng(8))
     part = take_rows(X, slice(10, 31))
     assert np.shares_memory(part.data, X.data)
     assert_allclose(part.toarray(), X.toarray()[10:31])

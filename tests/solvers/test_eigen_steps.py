@@ -138,7 +138,7 @@ def test_signs_make_the_largest_entry_positive():
     ],
 )
 def test_the_method_by_size_and_sparsity(n, nnz_per_row, k, method):
-    L = sparse.random_array((n, n), density=nnz_per_row / n, rng=np.random.default_rng(0))
+    L = sparse.random_array((n, n), density=nnz_per_row / n, random_state=np.random.default_rng(0))
     assert _eigen._choose(sparse.csr_array(L), k) == method
 
 
