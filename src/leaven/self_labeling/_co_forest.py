@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -9,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from leaven._compat import HasMethods, Interval
 from leaven._labels import UNLABELED, one_hot
-from leaven.base import TransductionMixin, seeded_clone
+from leaven.base import seeded_clone
+from leaven.self_labeling._committee import COMMON_CONSTRAINTS, CommitteeMixin
 from leaven.self_labeling._meta import class_probabilities
 from leaven.self_labeling._tri_training import bootstrap_rows
 
@@ -59,7 +59,7 @@ def concomitant_errors(
     return np.where(counted > 0, wrong.sum(axis=1) / np.maximum(counted, 1), 0.5)
 
 
-class CoForestClassifier(TransductionMixin, BaseEstimator):
+class CoForestClassifier(CommitteeMixin, BaseEstimator):
     """Random forest whose trees teach each other with unlabeled rows.
 
     Each tree starts from a bootstrap sample of the labeled rows. In a round, the companions of a
@@ -123,8 +123,7 @@ class CoForestClassifier(TransductionMixin, BaseEstimator):
         "estimator": [None, HasMethods(["fit", "predict", "predict_proba"])],
         "n_estimators": [Interval(Integral, 3, None, closed="left")],
         "threshold": [Interval(Real, 0, 1, closed="neither")],
-        "max_iter": [Interval(Integral, 0, None, closed="left")],
-        "random_state": ["random_state"],
+        **COMMON_CONSTRAINTS,
     }
 
     def __init__(
@@ -142,21 +141,9 @@ class CoForestClassifier(TransductionMixin, BaseEstimator):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> CoForestClassifier:
-        """Fit on rows ``X``, of which some have a label in ``y``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Unlabeled rows are -1 among integers, and None, NaN or pandas.NA elsewhere.
-
-        Returns
-        -------
-        self
-        """
-        X, codes = self._validate_fit(X, y)
-        rng = check_random_state(self.random_state)
+    def _teach(
+        self, X: Any, codes: NDArray[np.intp], rng: np.random.RandomState
+    ) -> Sequence[float]:
         n_classes, n_trees = len(self.classes_), self.n_estimators
         labeled, unlabeled = np.flatnonzero(codes != UNLABELED), np.flatnonzero(codes == UNLABELED)
         tree = self.estimator
@@ -198,10 +185,7 @@ class CoForestClassifier(TransductionMixin, BaseEstimator):
                 self.errors_[i], self.n_taught_[i] = errors[i], len(rows)
             trace.append(float(self.errors_.sum()))
             self.converged_ = not lessons
-        self.n_iter_ = max(self.n_iter_, 1)
-        self.objective_trace_ = np.asarray(trace)
-        self._store_transduction(self._mean_probabilities(X), codes)
-        return self
+        return trace
 
     def _lesson(
         self,
@@ -220,22 +204,8 @@ class CoForestClassifier(TransductionMixin, BaseEstimator):
         chosen = np.sort(order[confidence[order] > self.threshold])
         return unlabeled[chosen], label[chosen], float(confidence[chosen].sum())
 
-    def _mean_probabilities(self, X: Any) -> NDArray[np.float64]:
+    def _votes(self, X: Any) -> NDArray[np.float64]:
         # Every bag holds a row of every class, so that all trees know all classes.
         codes = np.arange(len(self.classes_))
         found = [class_probabilities(each, codes, X) for each in self.estimators_]
         return np.asarray(np.mean(found, axis=0))
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the mean of the trees' class probabilities.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        proba : ndarray of shape (n_samples, n_classes)
-        """
-        check_is_fitted(self)
-        return self._mean_probabilities(validate_data(self, X, reset=False))

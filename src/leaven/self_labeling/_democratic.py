@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,12 +12,10 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from leaven._compat import Interval
 from leaven._labels import UNLABELED, one_hot
-from leaven.base import TransductionMixin, seeded_clone
+from leaven.base import seeded_clone
+from leaven.self_labeling._committee import COMMON_CONSTRAINTS, CommitteeMixin
 from leaven.statistics import wilson_interval
 
 # Of the intervals for the accuracy of a learner, the value of the source.
@@ -72,7 +70,7 @@ def weighted_majority(
     return label, counts[rows, label] > others.max(axis=1)
 
 
-class DemocraticCoLearningClassifier(TransductionMixin, BaseEstimator):
+class DemocraticCoLearningClassifier(CommitteeMixin, BaseEstimator):
     """Several different learners, of which the majority teaches those that disagree.
 
     The learners differ in their inductive bias and need no views. An unlabeled row on which the
@@ -128,8 +126,7 @@ class DemocraticCoLearningClassifier(TransductionMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimators": [list, tuple, None],
-        "max_iter": [Interval(Integral, 0, None, closed="left")],
-        "random_state": ["random_state"],
+        **COMMON_CONSTRAINTS,
     }
 
     def __init__(
@@ -139,21 +136,9 @@ class DemocraticCoLearningClassifier(TransductionMixin, BaseEstimator):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> DemocraticCoLearningClassifier:
-        """Fit on rows ``X``, of which some have a label in ``y``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Unlabeled rows are -1 among integers, and None, NaN or pandas.NA elsewhere.
-
-        Returns
-        -------
-        self
-        """
-        X, codes = self._validate_fit(X, y)
-        rng = check_random_state(self.random_state)
+    def _teach(
+        self, X: Any, codes: NDArray[np.intp], rng: np.random.RandomState
+    ) -> Sequence[float]:
         n_labeled = int((codes != UNLABELED).sum())
         self.estimators_ = [seeded_clone(each, rng) for each in self._learners(n_labeled)]
         n_learners, n_classes = len(self.estimators_), len(self.classes_)
@@ -187,12 +172,9 @@ class DemocraticCoLearningClassifier(TransductionMixin, BaseEstimator):
             if added:
                 self._fit_all(X, known)
                 bounds = np.array([self._bounds(i, X, known[i], seed) for i in range(n_learners)])
-        self.n_iter_ = max(self.n_iter_, 1)
         self.weights_ = bounds.mean(axis=1)
         self.n_taught_ = np.array([(each != UNLABELED).sum() - n_labeled for each in known])
-        self.objective_trace_ = np.asarray(trace)
-        self._store_transduction(self._shares(X), codes)
-        return self
+        return trace
 
     def _learners(self, n_labeled: int) -> list[Any]:
         if self.estimators is None:
@@ -222,7 +204,7 @@ class DemocraticCoLearningClassifier(TransductionMixin, BaseEstimator):
         low, high = wilson_interval(n_right, len(rows), confidence=_CONFIDENCE)
         return float(low), float(high)
 
-    def _shares(self, X: Any) -> NDArray[np.float64]:
+    def _votes(self, X: Any) -> NDArray[np.float64]:
         n_classes = len(self.classes_)
         trusted = np.flatnonzero(self.weights_ > 0.5)
         if not len(trusted):
@@ -233,17 +215,3 @@ class DemocraticCoLearningClassifier(TransductionMixin, BaseEstimator):
         weight = (ballots * self.weights_[trusted][:, None, None]).sum(axis=0)
         confidence = (size + 0.5) / (size + 1.0) * weight / np.maximum(size, 1.0)
         return np.asarray(confidence / confidence.sum(axis=1, keepdims=True))
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the weighted votes of the learners.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        proba : ndarray of shape (n_samples, n_classes)
-        """
-        check_is_fitted(self)
-        return self._shares(validate_data(self, X, reset=False))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,13 +11,11 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from leaven._compat import Interval
 from leaven._labels import UNLABELED, one_hot
-from leaven.base import TransductionMixin, seeded_clone
+from leaven.base import seeded_clone
 from leaven.self_labeling._calibrated_tree import CalibratedTreeClassifier
+from leaven.self_labeling._committee import COMMON_CONSTRAINTS, CommitteeMixin
 from leaven.self_labeling._democratic import information
 from leaven.statistics import wilson_interval
 
@@ -120,7 +118,7 @@ def lesson(
     return taught, noise
 
 
-class StatisticalCoLearningClassifier(TransductionMixin, BaseEstimator):
+class StatisticalCoLearningClassifier(CommitteeMixin, BaseEstimator):
     """Statistical co-learning of two different learners (Goldman and Zhou, 2000).
 
     Each hypothesis divides the rows into equivalence classes: the leaves of a tree, or the rows
@@ -188,8 +186,7 @@ class StatisticalCoLearningClassifier(TransductionMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimators": [list, tuple, None],
-        "max_iter": [Interval(Integral, 0, None, closed="left")],
-        "random_state": ["random_state"],
+        **COMMON_CONSTRAINTS,
     }
 
     def __init__(
@@ -199,21 +196,9 @@ class StatisticalCoLearningClassifier(TransductionMixin, BaseEstimator):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> StatisticalCoLearningClassifier:
-        """Fit on rows ``X``, of which some have a label in ``y``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Unlabeled rows are -1 among integers, and None, NaN or pandas.NA elsewhere.
-
-        Returns
-        -------
-        self
-        """
-        X, codes = self._validate_fit(X, y)
-        rng = check_random_state(self.random_state)
+    def _teach(
+        self, X: Any, codes: NDArray[np.intp], rng: np.random.RandomState
+    ) -> Sequence[float]:
         self.estimators_ = [seeded_clone(each, rng) for each in self._pair()]
         seed = int(rng.randint(np.iinfo(np.int32).max))
         given = np.flatnonzero(codes != UNLABELED)
@@ -243,11 +228,8 @@ class StatisticalCoLearningClassifier(TransductionMixin, BaseEstimator):
             self.converged_ = n_new == 0
             if n_new:
                 self._measure(X, known, codes, given, seed)
-        self.n_iter_ = max(self.n_iter_, 1)
         self.n_taught_ = np.array([(each[free] != UNLABELED).sum() for each in known])
-        self.objective_trace_ = np.asarray(trace)
-        self._store_transduction(self._votes(X), codes)
-        return self
+        return trace
 
     def _pair(self) -> list[Any]:
         if self.estimators is None:
@@ -306,20 +288,6 @@ class StatisticalCoLearningClassifier(TransductionMixin, BaseEstimator):
             predicted = np.asarray(estimator.predict(X), dtype=np.intp)
             total += middle[:, None] * one_hot(predicted, n_classes)
         return np.asarray(total / total.sum(axis=1, keepdims=True))
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the votes of the two learners.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        proba : ndarray of shape (n_samples, n_classes)
-        """
-        check_is_fitted(self)
-        return self._votes(validate_data(self, X, reset=False))
 
 
 def _equivalence(estimator: Any, X: Any) -> NDArray[Any]:
