@@ -54,6 +54,7 @@ def top_rows(
             f"The strategy gave NaN as the score of {int(np.isnan(scores).sum())} of "
             f"{len(scores)} rows. Scores are numbers; -inf stands for 'not evaluated'."
         )
+    # Random numbers settle ties: a pool of equal scores must not be asked in the order of the file.
     order = np.lexsort((rng.random_sample(len(scores)), -scores))
     wanted = n_rows
     if best is not None:
@@ -104,6 +105,7 @@ def choose_batch(
     """
     if diversity is None or n_rows < 2:
         return top_rows(scores, n_rows, rng)
+    # Diverse among the good: without this cut a batch would be spread over rows nobody asked for.
     candidates = top_rows(scores, n_rows, rng, best=_CANDIDATES_PER_ROW * n_rows)
     if len(candidates) <= n_rows:
         return candidates
@@ -137,10 +139,12 @@ def spread_by_kmeans(
     span = weights.max()
     # The lowest candidate keeps some weight: it may be alone where it is.
     weights = weights / span + 0.01 if span > 0 else np.ones(len(weights))
+    # k-means warns where it has fewer distinct points than clusters.
     n_distinct = _n_distinct(points, n_rows)
     model = KMeans(n_distinct, n_init=1, random_state=int(rng.randint(2**31 - 1)))
     model.fit(points, sample_weight=weights)
     nearest = pairwise_distances_argmin(model.cluster_centers_, points)
+    # Two centers may share their nearest row; it is taken once.
     picked = list(dict.fromkeys(nearest.tolist()))
     # Best score first; then, should centers share a row, the best of the others.
     picked.sort(key=lambda row: -float(finite[row]))
@@ -237,6 +241,7 @@ def _standardized(values: NDArray[np.float64]) -> NDArray[np.float64]:
     missing = np.isnan(values)
     if missing.any():
         counts = np.maximum((~missing).sum(axis=0), 1)
+        # Not nanmean, which warns of a column that is empty throughout.
         means = np.where(missing, 0.0, values).sum(axis=0) / counts
         values = np.where(missing, means, values)
     spread = values.std(axis=0)

@@ -107,6 +107,7 @@ def kl_density(X: Any) -> NDArray[np.float64]:
     """
     counts = sparse.csr_array(X, dtype=np.float64, copy=True)
     counts.sum_duplicates()
+    # A stored zero is a word that is not there, and its logarithm would be -inf.
     counts.eliminate_zeros()
     if (counts.data < 0).any():
         raise ValueError(
@@ -123,6 +124,8 @@ def kl_density(X: Any) -> NDArray[np.float64]:
     mean_share = np.bincount(word, weights=share, minlength=len(all_words)) / n_full
     rest = (1.0 - _OWN_SHARE) * all_words / all_words.sum()
     used = rest > 0
+    # What all documents have in common; a document adds its own words to it, and these alone are
+    # computed for each.
     floor = float(mean_share[used] @ np.log(rest[used]))
     own = mean_share[word] * (np.log(_OWN_SHARE * share + rest[word]) - np.log(rest[word]))
     entropy = float((share * np.log(share)).sum()) / n_full
@@ -267,5 +270,6 @@ class InformationDensity(BaseEstimator):
             bandwidth=self.bandwidth,
             chunk_size=int(self.chunk_size),
         )
+        # A mean cosine may be negative, and a power of a negative number is none.
         weight = np.maximum(density, 0.0) ** self.beta
         return np.where(asked, np.where(asked, informative, 0.0) * weight, informative)

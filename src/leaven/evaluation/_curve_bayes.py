@@ -71,6 +71,7 @@ class BayesPlan:
             return None
         log_prior = self.log_prior(counts, seen)
         result = np.empty((len(sizes), len(test)), dtype=np.intp)
+        # One class only: it is predicted, as the estimator does, without a look at the likelihood.
         result[~several] = seen[~several].argmax(axis=1)[:, None]
         todo = np.flatnonzero(several)
         step = max(1, BLOCK_ELEMENTS // (n_classes * len(test)))
@@ -135,6 +136,7 @@ class CategoricalPlan(BayesPlan):
     ) -> NDArray[np.float64]:
         """How often each class has each slot, of shape (n_sizes, n_classes, n_slots)."""
         n_slots, used = int(self.offsets[-1]), sizes[-1]
+        # The step at which each row becomes known: one count over all steps, added up afterwards.
         steps = np.searchsorted(sizes, np.arange(used), side="right")
         cells = (steps * n_classes + codes[:used])[:, None] * n_slots + self.slots[order[:used]]
         new = np.bincount(cells.ravel(), minlength=len(sizes) * n_classes * n_slots)
@@ -193,6 +195,8 @@ class GaussianPlan(BayesPlan):
                 part = rows if c == n_classes else rows[of_rows == c]
                 mean = part.mean(axis=0)
                 total = counts[c] + len(part)
+                # The difference of the means and not their squares: nothing cancels far from the
+                # origin.
                 apart, share = mean - means[s, c], len(part) / total
                 squares[s, c] += ((part - mean) ** 2).sum(axis=0)
                 squares[s, c] += apart**2 * share * counts[c]

@@ -82,11 +82,13 @@ def edge_gamma(X: Any, graph: Graph) -> float | None:
     72.0
     """
     W = sparse.coo_array(graph.adjacency)
+    # Evenly spaced edges: rows lie in the order of the file, and a first part might be one class.
     some = slice(None, None, W.nnz // _SAMPLED_EDGES + 1)
     difference = X[W.coords[0][some]] - X[W.coords[1][some]]
     squares = difference.multiply(difference) if sparse.issparse(X) else difference**2
     lengths = np.asarray(squares.sum(axis=1)).ravel()
     typical = float(np.median(lengths)) if len(lengths) else 0.0
+    # 2 · 3²: the width is three edges, and the typical length is squared already.
     return 1.0 / (18.0 * typical) if typical > 0 else None
 
 
@@ -105,6 +107,7 @@ class ExactDeformation:
         if M is not None:
             system = M @ K
             system[np.diag_indices_from(system)] += 1.0
+            # I + MK is not symmetric, though its eigenvalues are positive: LU, not Cholesky.
             factor = lu_factor(system, overwrite_a=True)
             self.expansion -= lu_solve(factor, M @ to_labeled)
         gram = to_labeled.T @ self.expansion
@@ -133,6 +136,7 @@ class FeatureDeformation:
         if landmarks is not None:
             self.landmarks = X[landmarks]
             values, vectors = eigh(kernel(self.landmarks, self.landmarks))
+            # Landmarks that are nearly duplicates span no direction of their own.
             kept = values > values.max() * 1e-10
             self.whiten = vectors[:, kept] / np.sqrt(values[kept])
         self.features = self._map(X)

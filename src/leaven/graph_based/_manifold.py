@@ -54,6 +54,7 @@ def squared_hinge_svm(
     (array([ 0.5, -0.5]), True)
     """
     n = len(t)
+    # Primal Newton (Chapelle, 2007): on the rows inside the margin the loss is a least-squares one.
     inside: NDArray[np.bool_] = np.ones(n, dtype=bool)
     beta: NDArray[Any] = np.zeros(n)
     intercept = 0.0
@@ -140,6 +141,8 @@ class _ManifoldClassifier(TransductionMixin, BaseEstimator):
         laplacian = self._laplacian(X, codes)
         self.gamma_ = self.gamma
         if self.gamma is None and self.kernel in ("rbf", "poly"):
+            # A kernel as wide as the edges of the graph; one as wide as all rows cannot follow
+            # clusters.
             local = edge_gamma(X, self.graph_) if self.kernel == "rbf" else None
             self.gamma_ = scale_gamma(X) if local is None else local
         labeled = np.flatnonzero(codes != UNLABELED)
@@ -155,6 +158,7 @@ class _ManifoldClassifier(TransductionMixin, BaseEstimator):
             random_state=self.random_state,
         )
         n_classes = len(self.classes_)
+        # Two classes need one function: the other is its negative.
         problems = [1] if n_classes == 2 else range(n_classes)
         signs = np.column_stack([np.where(codes[labeled] == c, 1.0, -1.0) for c in problems])
         beta, self.intercept_ = self._solve(self._deformation.gram, signs)
@@ -183,6 +187,7 @@ class _ManifoldClassifier(TransductionMixin, BaseEstimator):
         if values.shape[1] > 1:
             return balancing_shifts(values, shares)[0]
         b, _ = balancing_shifts(np.hstack([-values, values]), shares)
+        # One function f stands for the pair (-f, f): shifting it by s shifts the pair by (-s, s).
         return np.array([(b[1] - b[0]) / 2])
 
     def _laplacian(self, X: Any, codes: NDArray[np.intp]) -> Any:
@@ -473,6 +478,7 @@ class LaplacianSVC(_ManifoldClassifier):
         self.n_iter_, self.converged_ = 1, True
         for column, t in enumerate(signs.T):
             if self.loss == "hinge":
+                # The mean hinge plus γ |f|² is LIBSVM's sum with this C.
                 cost = 1.0 / (2.0 * self.gamma_a * n)
                 machine = SVC(kernel="precomputed", C=cost, tol=self.tol).fit(gram, t)
                 beta[machine.support_, column] = machine.dual_coef_[0]

@@ -75,6 +75,8 @@ def iterate_linear(
         F = new
         if verbose:
             logger.info("propagation step %d: largest change %.3g", iteration, change)
+        # A geometric series from here on: what is left is change · c / (1 - c). Small changes alone
+        # would end a slow iteration far from its limit.
         contraction = min(change / trace[-1], 1.0) if trace[-1] > 0 else 0.0
         trace.append(change)
         # The first step has no contraction to judge by yet.
@@ -123,6 +125,7 @@ class _PropagationClassifier(GraphClassifier):
                 stacklevel=3,
             )
         scores = np.empty((graph.n_nodes, len(self.classes_)), dtype=graph.adjacency.dtype)
+        # An iterative solver may leave -1e-9 where the exact answer is zero.
         scores[reached] = np.maximum(result.scores, 0.0)
         self._fill_unreached(scores, codes, reached)
         self._store_scores(scores, codes, self.prior, reached=reached, keep_given=keep_given)
@@ -322,6 +325,7 @@ class SoftLabelPropagationClassifier(_PropagationClassifier):
 
     def _solve(self, graph: Graph, Y: NDArray[Any]) -> Propagation:
         mu = self.alpha / (1.0 - self.alpha)
+        # Nothing is passed on, and rows without a label would leave the system singular.
         if mu == 0:
             return Propagation(Y, [0.0], True)
         diagonal = Y.any(axis=1) + mu * self.epsilon
@@ -410,6 +414,7 @@ class ConsistencyClassifier(_PropagationClassifier):
 
     def _iterate(self, graph: Graph, Y: NDArray[Any]) -> Propagation:
         L = graph.laplacian("symmetric", drop_loops=True)
+        # S = I - L, but for nodes without an edge, whose row of L is zero.
         edge = sparse.diags_array((L.diagonal() > 0).astype(float), format="csr")
         S = sparse.csr_array(edge - L)
         return self._run(lambda F: self.alpha * (S @ F) + (1.0 - self.alpha) * Y, Y)
