@@ -191,6 +191,25 @@ def test_dask_dataframes_give_the_answer_of_one_table(name):
     assert_array_equal(found.transduction_.compute(), expected.transduction_)
 
 
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # in Dask's reader of Parquet
+def test_parquet_files_are_not_cut_otherwise_for_labels_than_for_rows(tmp_path):
+    # Dask reads several files as one partition where few of their columns are asked for.
+    X, y = problem("numbers")
+    wide = pd.DataFrame(np.hstack([X, np.zeros((N, 9))])).rename(columns=str).assign(t=y)
+    for number, part in enumerate(cut(wide, [30, 60, 100])):
+        part.to_parquet(tmp_path / f"part{number}.parquet", index=False)
+    lazy = dd.read_parquet(str(tmp_path / "*.parquet"))
+    assert len(lazy["t"].to_delayed()) < lazy.npartitions
+    expected = SemiSupervisedGaussianNB().fit(wide[["0", "1", "2"]], y)
+    rows = lazy[["0", "1", "2"]]
+    for labels in (lazy["t"], y):
+        found = SemiSupervisedGaussianNB().fit(rows, labels)
+        assert_same_fit(found, expected, wide[["0", "1", "2"]])
+        assert found.transduction_.numblocks == (4,)
+        assert_array_equal(found.transduction_.compute(), expected.transduction_)
+    assert_array_equal(expected.predict(rows).compute(), expected.predict(wide[["0", "1", "2"]]))
+
+
 class Stream:
     """One partition at a time; how many are alive is counted by whoever looks."""
 

@@ -321,17 +321,29 @@ def _dask_partitions(X: Any, y: Any, sample_weight: Any) -> DaskPartitions:
         )
     if hasattr(X, "numblocks") and X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
-    tables = np.asarray(X.to_delayed(), dtype=object).ravel().tolist()
+    tables = _tasks_of(X)
     columns = [
-        _dask_column(values, X, len(tables), name)
+        _dask_column(values, X, tables, name)
         for name, values in (("y", y), ("sample_weight", sample_weight))
     ]
     make = dask.delayed(Block, pure=False)
     return DaskPartitions([make(*parts) for parts in zip(tables, *columns, strict=True)])
 
 
-def _dask_column(values: Any, X: Any, n_partitions: int, name: str) -> list[Any]:
+def _tasks_of(collection: Any) -> list[Any]:
+    """One task per partition, as the collection is cut.
+
+    Dask optimizes a DataFrame by itself, and then reads several Parquet files as one partition
+    where few columns are asked for: labels would be cut otherwise than rows. As they stand, the
+    tasks of rows and labels also share the reading of a file.
+    """
+    more = {} if hasattr(collection, "chunks") else {"optimize_graph": False}
+    return list(np.asarray(collection.to_delayed(**more), dtype=object).ravel())
+
+
+def _dask_column(values: Any, X: Any, tables: list[Any], name: str) -> list[Any]:
     """Labels or weights of each partition of X, as tasks or as arrays."""
+    n_partitions = len(tables)
     if values is None:
         return [None] * n_partitions
     if is_dask(values):
@@ -342,7 +354,7 @@ def _dask_column(values: Any, X: Any, n_partitions: int, name: str) -> list[Any]
                     f"X has {sum(X.chunks[0])} rows, but {name} has {sum(values.chunks[0])}."
                 )
             values = values.rechunk({0: X.chunks[0]})
-        parts = np.asarray(values.to_delayed(), dtype=object).ravel().tolist()
+        parts = _tasks_of(values)
         if len(parts) != n_partitions:
             raise ValueError(
                 f"X has {n_partitions} partitions, but {name} has {len(parts)}: cut both in the "
@@ -350,7 +362,8 @@ def _dask_column(values: Any, X: Any, n_partitions: int, name: str) -> list[Any]
             )
         return parts
     if hasattr(X, "map_partitions"):
-        lengths = np.asarray(X.map_partitions(len).compute())
+        dask = import_optional("dask", extra="dask", needed_by="A Dask collection")
+        lengths = np.asarray(dask.compute(*(dask.delayed(len)(table) for table in tables)))
     else:
         lengths = np.asarray(X.chunks[0], dtype=float)
         if np.isnan(lengths).any():
