@@ -24,6 +24,7 @@ LAYERS = [
         "_compat",
         "_dask",
         "_distinct",
+        "_magnitude",
         "_optional",
         "_progress",
         "_threads",

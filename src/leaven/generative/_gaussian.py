@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from leaven._compat import Interval, StrOptions
 from leaven._labels import UNLABELED
+from leaven._magnitude import check_magnitude
 from leaven.exceptions import LeavenWarning
 from leaven.generative._base import MixtureClassifier
 from leaven.generative._chunks import chunks, take_rows
@@ -375,6 +376,9 @@ class SemiSupervisedGaussianNB(MixtureClassifier):
 
     def _array_checks(self, X: Any) -> dict[str, Any]:
         return {"dtype": [np.float64, np.float32]}
+
+    def _check_values(self, X: Any) -> None:
+        check_magnitude(self, X)
 
     def _check_counts(self, counts: LabelCounts) -> None:
         check_rows_for_variance(counts.repeated(), self.classes_)

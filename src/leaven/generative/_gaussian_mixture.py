@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leaven._compat import Interval, StrOptions
+from leaven._magnitude import check_magnitude
 from leaven.generative._base import MixtureClassifier
 from leaven.generative._covariance import COVARIANCE_TYPES, TIED, CovarianceDensity
 from leaven.generative._gaussian import (
@@ -163,6 +164,9 @@ class SemiSupervisedGaussianMixture(MixtureClassifier):
 
     def _array_checks(self, X: Any) -> dict[str, Any]:
         return {"dtype": [np.float64, np.float32]}
+
+    def _check_values(self, X: Any) -> None:
+        check_magnitude(self, X)
 
     def _check_counts(self, counts: LabelCounts) -> None:
         if self.shrinkage == 0 and self.covariance_type not in TIED:

@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_array
 
 from leaven._compat import Interval, StrOptions
+from leaven._magnitude import check_magnitude
 from leaven.generative._base import MixtureClassifier
 from leaven.generative._categorical import (
     CHUNK_ENTRIES,
@@ -355,7 +356,7 @@ class SemiSupervisedMixedNB(MixtureClassifier):
         columns = _columns(X, ~self.categorical_features_)
         if not columns.shape[1]:
             return np.empty((len(X), 0))
-        return np.asarray(
+        numbers = np.asarray(
             check_array(
                 columns,
                 dtype=[np.float64, np.float32],
@@ -363,6 +364,8 @@ class SemiSupervisedMixedNB(MixtureClassifier):
                 input_name="numeric part of X",
             )
         )
+        check_magnitude(self, numbers)
+        return numbers
 
     def _cluster_features(self, rows: Any) -> Any:
         slots, numbers = rows

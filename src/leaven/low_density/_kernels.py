@@ -79,19 +79,6 @@ def kernel_matrix(
     return K
 
 
-def check_magnitude(caller: Any, X: Any) -> None:
-    """Refuse values whose squares would overflow on the way, and name the column."""
-    sizes = abs(X).max(axis=0)
-    sizes = np.ravel(sizes.toarray() if sparse.issparse(sizes) else sizes)
-    column = int(sizes.argmax())
-    if float(sizes[column]) > MAX_MAGNITUDE:
-        raise ValueError(
-            f"{type(caller).__name__} computes with squares of the values of X, and those of "
-            f"column {column} are too large for that, up to {sizes[column]:.3g}. Scale the columns "
-            "first, for example by sklearn.preprocessing.StandardScaler."
-        )
-
-
 def check_precomputed(X: Any) -> None:
     """Refuse a precomputed kernel of the training rows that is not square or symmetric."""
     if X.shape[0] != X.shape[1]:

@@ -16,10 +16,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from leaven._compat import Interval, StrOptions
 from leaven._labels import UNLABELED
+from leaven._magnitude import check_magnitude
 from leaven.base import TransductionMixin
 from leaven.low_density._kernels import (
+    MAX_MAGNITUDE,
     check_gram_size,
-    check_magnitude,
     kernel_matrix,
     resolve_gamma,
 )
@@ -243,7 +244,7 @@ class S4VM(TransductionMixin, BaseEstimator):
                 f"y holds {len(self.classes_)} classes. Wrap S4VM into OneVsRestClassifier on "
                 "labeled rows, or use TransductiveSVC."
             )
-        check_magnitude(self, X)
+        check_magnitude(self, X, MAX_MAGNITUDE)
         rng = check_random_state(self.random_state)
         labeled = codes != UNLABELED
         gamma = resolve_gamma(self.gamma, X) if self.kernel == "rbf" else "scale"

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from leaven._compat import Interval, StrOptions
 from leaven._labels import UNLABELED, class_prior
+from leaven._magnitude import check_magnitude
 from leaven.base import TransductionMixin
 from leaven.exceptions import ConvergenceWarning
 from leaven.low_density._annealing import solve_annealing
@@ -21,8 +22,8 @@ from leaven.low_density._branch_and_bound import solve_branch_and_bound
 from leaven.low_density._continuation import solve_continuation
 from leaven.low_density._gradient import solve_gradient
 from leaven.low_density._kernels import (
+    MAX_MAGNITUDE,
     check_gram_size,
-    check_magnitude,
     check_precomputed,
     kernel_matrix,
     nearest_kernel,
@@ -259,7 +260,7 @@ class TransductiveSVC(TransductionMixin, BaseEstimator):
         fractions = self._fractions(codes)
         unlabeled = codes == UNLABELED
         counts = class_counts(fractions, int(unlabeled.sum()))
-        check_magnitude(self, X)
+        check_magnitude(self, X, MAX_MAGNITUDE)
         rows = self._rows(X)
         tol = self._tolerance(X)
         results, problems = [], []

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from leaven._compat import Interval
 from leaven._labels import UNLABELED
+from leaven._magnitude import check_magnitude
 from leaven.base import TransductionMixin
 from leaven.exceptions import ConvergenceWarning
 
@@ -183,6 +184,7 @@ class SeededKMeansClassifier(TransductionMixin, BaseEstimator):
         self
         """
         X, codes = self._validate_fit(X, y, dtype=np.float64)
+        check_magnitude(self, X)
         n_classes = len(self.classes_)
         together = _checked_pairs("must_link", must_link, len(X))
         group, apart = link_groups(
