@@ -41,7 +41,12 @@ def test_gain_is_that_of_a_weighted_line_over_doublings():
     assert expected_gain(sizes, accuracy, n_more=55) == pytest.approx(more)
 
 
+def test_a_gain_ends_at_an_accuracy_of_one():
+    assert expected_gain([10, 20, 40, 80], [0.4, 0.6, 0.8, 0.98], 80) == pytest.approx(0.02)
+
+
 def test_too_short_a_curve_promises_nothing():
+    assert expected_gain([80, 82, 84, 86], [0.8, 0.83, 0.85, 0.9]) is None  # no doubling
     assert expected_gain([10, 20, 30], [0.5, 0.6, 0.7]) is None
     assert expected_gain([10, 10, 20, 30], [0.5, 0.5, 0.6, 0.7]) is None
     assert expected_gain([], []) is None

@@ -56,7 +56,8 @@ def expected_gain(
     Returns
     -------
     gain : float or None
-        Not negative; None while there are fewer than four points.
+        Not negative, and not beyond an accuracy of one. None while there are fewer than four
+        points, or less than a doubling of the labels between them.
 
     Examples
     --------
@@ -65,7 +66,8 @@ def expected_gain(
     0.1
     """
     sizes = np.asarray(n_labels, dtype=float)
-    if len(np.unique(sizes)) < _FEWEST_POINTS:
+    if len(np.unique(sizes)) < _FEWEST_POINTS or sizes[-1] < 2 * sizes[0]:
         return None
     slope = np.polyfit(np.log2(sizes), np.asarray(accuracy, dtype=float), 1, w=np.sqrt(sizes))[0]
-    return max(0.0, float(slope * np.log2((sizes[-1] + n_more) / sizes[-1])))
+    gain = float(slope * np.log2((sizes[-1] + n_more) / sizes[-1]))
+    return min(max(0.0, gain), 1.0 - accuracy[-1])
