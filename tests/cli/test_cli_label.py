@@ -375,7 +375,7 @@ BAD: list[tuple[str, str | bytes, list[str], str]] = [
     ("ask", "a,b,t\n1,2,x\n3,4,y\n5,6,\n", ["--ask", "-1"], "--ask"),
     ("jobs", "a,b,t\n1,2,x\n3,4,y\n5,6,\n", ["--jobs", "0"], "--jobs"),
     ("strict", "a,b,t\n1,2,x\n3,4,X\n5,6,\n", ["--strict"], "'X', 'x'. Correct the labels"),
-    ("images", "a,t\n1.png,x\n2.png,y\n3.png,\n", [], "holds paths of images. Extract"),
+    ("images", "a,t\n1.png,x\n2.png,y\n3.png,\n", [], "No image of 'a' can be read from"),
     ("ages", "a,t\n" + "".join(f"{i % 7},{i}\n" for i in range(30)) + "3,\n", [], "regression"),
     ("seed", "a,b,t\n1,2,x\n3,4,y\n5,6,\n", ["--seed", "-5"], "--seed"),
 ]

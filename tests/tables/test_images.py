@@ -125,6 +125,21 @@ def test_large_images_need_vectors(pictures):
     assert (found.table["kind_predicted"] == truth).all()
 
 
+def test_other_columns_are_learned_from_where_images_cannot_be(pictures, tmp_path):
+    folder, table, truth = pictures
+    table["size"] = np.where(truth == "left", 2.5, 7.5) + np.arange(24) / 100
+    with pytest.warns(UserWarning, match=r"Not learned from: No image of 'image' can be read"):
+        found = label_table(
+            table, "kind", method="naive-bayes", image_folder=tmp_path, details=False
+        )
+    assert (found.table["kind_predicted"] == truth).all()
+    assert found.summary.columns == {"size": "number"}
+    Image.new("L", (100, 80)).save(folder / "000.png")
+    with pytest.warns(UserWarning, match=r"several sizes \(8 x 6, 100 x 80\)"):
+        found = label_table(table, "kind", method="naive-bayes", image_folder=folder, details=False)
+    assert found.pixels is None
+
+
 def test_a_folder_without_readable_images(pictures, tmp_path):
     _, table, _ = pictures
     with pytest.raises(TableError, match="No image of 'image' can be read"):

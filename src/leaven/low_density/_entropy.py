@@ -22,6 +22,7 @@ from leaven.low_density._logistic import (
     COMMON_CONSTRAINTS,
     Array,
     LogisticFit,
+    check_row_weight,
     fit_logistic,
     linear_scores,
     probabilities,
@@ -34,16 +35,19 @@ AUTO_WEIGHT = 0.3  # of the entropy: below the likelihood, so that labels are no
 MANY_ROWS = 20
 
 
-def total_entropy(Z: Array) -> tuple[float, Array]:
-    """``-Σ_i Σ_k p_ik log p_ik`` of the softmax of logits, and its gradient in the logits.
+def total_entropy(Z: Array, row_weight: Array | None = None) -> tuple[float, Array]:
+    """``-Σ_i s_i Σ_k p_ik log p_ik`` of the softmax of logits, and its gradient in the logits.
 
-    ``∂H_i/∂z_ik = -p_ik (log p_ik + H_i)``.
+    ``∂H_i/∂z_ik = -p_ik (log p_ik + H_i)``; ``s`` is one if not given.
     """
     log_p = log_softmax(Z, axis=1)
     p = np.exp(log_p)
     # p log p is zero at p = 0; a logit of -inf does not occur, but p may underflow.
     rows = -(p * log_p).sum(axis=1, keepdims=True)
-    return float(rows.sum()), -p * (log_p + rows)
+    if row_weight is None:
+        return float(rows.sum()), -p * (log_p + rows)
+    s = row_weight[:, None]
+    return float((s * rows).sum()), -s * p * (log_p + rows)
 
 
 class EntropyRegularizedLogisticRegression(TransductionMixin, BaseEstimator):
@@ -154,7 +158,9 @@ class EntropyRegularizedLogisticRegression(TransductionMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def fit(self, X: Any, y: Any) -> EntropyRegularizedLogisticRegression:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None
+    ) -> EntropyRegularizedLogisticRegression:
         """Fit on rows of which some are labeled.
 
         Parameters
@@ -162,31 +168,36 @@ class EntropyRegularizedLogisticRegression(TransductionMixin, BaseEstimator):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             -1 in integers, or None, NaN or pandas.NA, where a row is unlabeled.
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight two counts as two equal rows, labeled or not.
 
         Returns
         -------
         self : EntropyRegularizedLogisticRegression
         """
         X, codes = self._validate_fit(X, y, **CHECKS)
+        row_weight = check_row_weight(sample_weight, codes)
         n_unlabeled = int((codes == UNLABELED).sum())
         weight = self.entropy_weight
         if isinstance(weight, str):
-            weight = AUTO_WEIGHT * (len(codes) - n_unlabeled) / max(n_unlabeled, 1)
+            weight = self._auto_weight(codes, row_weight)
         weights = [0.0]
         if weight > 0 and n_unlabeled:
             doublings = np.arange(-self.n_annealing_steps, 1)
             weights += [float(w) for w in weight * 2.0**doublings]
+        unlabeled = None if row_weight is None else row_weight[codes == UNLABELED]
         level = logging.INFO if self.verbose else logging.DEBUG
         fitted = fit_logistic(
             X,
             codes,
             len(self.classes_),
             weights,
-            total_entropy,
+            lambda Z: total_entropy(Z, unlabeled),
             C=self.C,
             fit_intercept=self.fit_intercept,
             tol=self.tol,
             max_iter=self.max_iter,
+            row_weight=row_weight,
             log=lambda weight, value: logger.log(
                 level, "entropy: weight %.3g, objective %.6g", weight, value
             ),
@@ -194,6 +205,14 @@ class EntropyRegularizedLogisticRegression(TransductionMixin, BaseEstimator):
         self._store(fitted, codes)
         self._warn_of_collapse(codes, weight)
         return self
+
+    @staticmethod
+    def _auto_weight(codes: NDArray[np.intp], row_weight: Array | None) -> float:
+        """All unlabeled rows together weigh a part of the labeled ones."""
+        mass = np.ones(len(codes)) if row_weight is None else row_weight
+        labeled = codes != UNLABELED
+        free = float(mass[~labeled].sum())
+        return AUTO_WEIGHT * float(mass[labeled].sum()) / (free or 1.0)
 
     def decision_function(self, X: Any) -> Array:
         """Logits.

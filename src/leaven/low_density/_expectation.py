@@ -20,6 +20,7 @@ from leaven.low_density._logistic import (
     COMMON_CONSTRAINTS,
     Array,
     LogisticFit,
+    check_row_weight,
     fit_logistic,
     linear_scores,
     probabilities,
@@ -29,18 +30,21 @@ logger = logging.getLogger("leaven")
 
 
 def proportion_divergence(
-    Z: Array, proportions: Array, temperature: float = 1.0
+    Z: Array, proportions: Array, temperature: float = 1.0, row_weight: Array | None = None
 ) -> tuple[float, Array]:
     """``KL(proportions || mean of softmax(Z / T))`` and its gradient in the logits.
 
-    With ``q_k`` the mean of ``p_ik`` over the ``m`` rows and ``a_k = proportions_k / q_k``, the
-    gradient is ``p_ik (Σ_j a_j p_ij - a_k) / (m T)``.
+    With ``q_k`` the mean of ``p_ik`` over the rows, each of the share ``s_i`` (1 / m if not
+    given), and ``a_k = proportions_k / q_k``, the gradient is
+    ``s_i p_ik (Σ_j a_j p_ij - a_k) / T``.
     """
     p = softmax(Z / temperature, axis=1)
-    predicted = np.maximum(p.mean(axis=0), np.finfo(float).tiny)
+    mass = np.ones(len(Z)) if row_weight is None else row_weight
+    share = mass / (mass.sum() or 1.0)
+    predicted = np.maximum(share @ p, np.finfo(float).tiny)
     value = float((proportions * np.log(proportions / predicted)).sum())
     ratio = proportions / predicted
-    gradient = p * ((p @ ratio)[:, None] - ratio) / (len(Z) * temperature)
+    gradient = share[:, None] * p * ((p @ ratio)[:, None] - ratio) / temperature
     return value, gradient
 
 
@@ -151,7 +155,9 @@ class ExpectationRegularizedLogisticRegression(TransductionMixin, BaseEstimator)
         tags.input_tags.sparse = True
         return tags
 
-    def fit(self, X: Any, y: Any) -> ExpectationRegularizedLogisticRegression:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None
+    ) -> ExpectationRegularizedLogisticRegression:
         """Fit on rows of which some are labeled.
 
         Parameters
@@ -159,13 +165,20 @@ class ExpectationRegularizedLogisticRegression(TransductionMixin, BaseEstimator)
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             -1 in integers, or None, NaN or pandas.NA, where a row is unlabeled.
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight two counts as two equal rows, labeled or not.
 
         Returns
         -------
         self : ExpectationRegularizedLogisticRegression
         """
         X, codes = self._validate_fit(X, y, **CHECKS)
+        row_weight = check_row_weight(sample_weight, codes)
         self.prior_ = class_prior(self.prior, codes, self.classes_, smoothing=0.0)
+        if row_weight is not None and isinstance(self.prior, str) and self.prior == "labeled":
+            known = codes != UNLABELED
+            mass = np.bincount(codes[known], row_weight[known], minlength=len(self.classes_))
+            self.prior_ = np.asarray(mass / mass.sum())
         if (self.prior_ <= 0).any():
             raise ValueError(
                 "prior must be above 0 for every class, but it is "
@@ -175,19 +188,23 @@ class ExpectationRegularizedLogisticRegression(TransductionMixin, BaseEstimator)
         labeled = codes != UNLABELED
         weight = self.expectation_weight
         if isinstance(weight, str):
-            weight = 10.0 * int(labeled.sum())
+            weight = 10.0 * float(
+                labeled.sum() if row_weight is None else row_weight[labeled].sum()
+            )
         weights = [0.0] if weight == 0 or labeled.all() else [0.0, float(weight)]
+        unlabeled = None if row_weight is None else row_weight[~labeled]
         level = logging.INFO if self.verbose else logging.DEBUG
         fitted = fit_logistic(
             X,
             codes,
             len(self.classes_),
             weights,
-            lambda Z: proportion_divergence(Z, self.prior_, self.temperature),
+            lambda Z: proportion_divergence(Z, self.prior_, self.temperature, unlabeled),
             C=self.C,
             fit_intercept=self.fit_intercept,
             tol=self.tol,
             max_iter=self.max_iter,
+            row_weight=row_weight,
             log=lambda weight, value: logger.log(
                 level, "expectation: weight %.3g, objective %.6g", weight, value
             ),

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax
+from sklearn.utils import check_array
 
 from leaven._compat import Interval
 from leaven._labels import UNLABELED
@@ -31,6 +32,22 @@ COMMON_CONSTRAINTS: dict[str, list[Any]] = {
 }
 # What both accept as X.
 CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+
+
+def check_row_weight(sample_weight: Any, codes: NDArray[np.intp]) -> NDArray[np.float64] | None:
+    """Check the weights of rows; None if there are none."""
+    if sample_weight is None:
+        return None
+    found = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+    )
+    if found.shape != (len(codes),):
+        raise ValueError(f"sample_weight.shape == {found.shape}, expected {(len(codes),)}!")
+    if (found < 0).any():
+        raise ValueError(f"Negative values in sample_weight: {float(found.min()):g}.")
+    if not found[codes != UNLABELED].sum() > 0:
+        raise ValueError("sample_weight is zero for every labeled row: nothing to learn from.")
+    return np.asarray(found)
 
 
 class LogitModel:
@@ -78,13 +95,17 @@ def linear_scores(X: Any, weights: Array, intercepts: Array) -> Array:
     return np.asarray(product, dtype=np.float64) + intercepts
 
 
-def log_loss(Z: Array, codes: NDArray[np.intp]) -> tuple[float, Array]:
-    """``-Σ log p(y_i | x_i)`` and its gradient in the logits."""
+def log_loss(
+    Z: Array, codes: NDArray[np.intp], row_weight: Array | None = None
+) -> tuple[float, Array]:
+    """``-Σ s_i log p(y_i | x_i)`` and its gradient in the logits; ``s`` is one if not given."""
     log_p = log_softmax(Z, axis=1)
     rows = np.arange(len(Z))
     gradient = np.exp(log_p)
     gradient[rows, codes] -= 1.0
-    return -float(log_p[rows, codes].sum()), gradient
+    if row_weight is None:
+        return -float(log_p[rows, codes].sum()), gradient
+    return -float(row_weight @ log_p[rows, codes]), row_weight[:, None] * gradient
 
 
 def penalized_loss(
@@ -94,16 +115,18 @@ def penalized_loss(
     C: float,
     weight: float,
     penalty: Penalty,
+    row_weight: Array | None = None,
 ) -> tuple[float, Array]:
-    """``-Σ log p(y|x) + |w|²/(2C) + weight · penalty`` and its gradient.
+    """``-Σ s log p(y|x) + |w|²/(2C) + weight · penalty`` and its gradient.
 
-    The losses are over the labeled rows, the penalty over the logits of the unlabeled ones.
-    Intercepts are not penalized.
+    The losses are over the labeled rows, with weights ``s``, the penalty over the logits of the
+    unlabeled ones. Intercepts are not penalized.
     """
     Z = model.logits(theta)
     labeled = codes != UNLABELED
     dZ = np.zeros_like(Z)
-    value, dZ[labeled] = log_loss(Z[labeled], codes[labeled])
+    own = None if row_weight is None else row_weight[labeled]
+    value, dZ[labeled] = log_loss(Z[labeled], codes[labeled], own)
     if weight and not labeled.all():
         extra, gradient = penalty(Z[~labeled])
         value += weight * extra
@@ -138,6 +161,7 @@ def fit_logistic(
     tol: float,
     max_iter: int,
     log: Callable[[float, float], None],
+    row_weight: Array | None = None,
 ) -> LogisticFit:
     """Minimize :func:`penalized_loss` for each weight in turn, from where the last one ended.
 
@@ -148,11 +172,12 @@ def fit_logistic(
     theta = np.zeros(model.n_parameters)
     n_iter, converged, trace = 0, True, []
     # One row counts as one in the loss; the tolerance is for the mean over labeled rows.
-    scale = 1.0 / int((codes != UNLABELED).sum())
+    labeled = codes != UNLABELED
+    scale = 1.0 / float(labeled.sum() if row_weight is None else row_weight[labeled].sum())
     for weight in weights:
 
         def loss(theta: Array, weight: float = weight) -> tuple[float, Array]:
-            value, slope = penalized_loss(theta, model, codes, C, weight, penalty)
+            value, slope = penalized_loss(theta, model, codes, C, weight, penalty, row_weight)
             return scale * value, scale * slope
 
         result = minimize(
@@ -171,7 +196,7 @@ def fit_logistic(
         n_iter += int(result.nit)
         # Status 2 is a line search that rounding has stopped: as low as it gets.
         converged = converged and result.status in (0, 2)
-        trace.append(-penalized_loss(theta, model, codes, C, weights[-1], penalty)[0])
+        trace.append(-penalized_loss(theta, model, codes, C, weights[-1], penalty, row_weight)[0])
         log(weight, trace[-1])
     if not converged:
         warnings.warn(

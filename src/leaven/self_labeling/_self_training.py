@@ -183,7 +183,7 @@ class SelfTrainingClassifier(MetaClassifierMixin, BaseEstimator):
         self.verbose = verbose
         self.progress = progress
 
-    def fit(self, X: Any, y: Any) -> SelfTrainingClassifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SelfTrainingClassifier:
         """Fit on rows ``X``, of which some have a label in ``y``.
 
         Parameters
@@ -191,6 +191,9 @@ class SelfTrainingClassifier(MetaClassifierMixin, BaseEstimator):
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             Unlabeled rows are -1 among integers, and None, NaN or pandas.NA elsewhere.
+        sample_weight : array-like of shape (n_samples,), optional
+            Given to the estimator, for rows with a label and those that joined; with
+            ``weighted=True`` times the confidence of the latter.
 
         Returns
         -------
@@ -202,6 +205,14 @@ class SelfTrainingClassifier(MetaClassifierMixin, BaseEstimator):
             require_sample_weight(self, self.estimator, "Use weighted=False.")
         labels = codes.copy()
         weights = np.ones(len(codes)) if self.weighted else None
+        if sample_weight is not None:
+            require_sample_weight(self, self.estimator, "Fit without sample_weight.")
+            weights = np.array(sample_weight, dtype=np.float64)
+            if weights.shape != (len(codes),) or not (weights >= 0).all():
+                raise ValueError(
+                    f"sample_weight must be {len(codes)} numbers of 0 or more, got an array of "
+                    f"shape {weights.shape}."
+                )
         self.labeled_iter_ = np.where(codes == UNLABELED, -1, 0)
         distributions = np.zeros((len(codes), len(self.classes_)))
         self.estimator_ = clone(self.estimator)
@@ -222,8 +233,8 @@ class SelfTrainingClassifier(MetaClassifierMixin, BaseEstimator):
                 labels[rows] = new
                 distributions[rows] = given
                 self.labeled_iter_[rows] = self.n_iter_
-                if weights is not None:
-                    weights[rows] = confidence
+                if weights is not None and self.weighted:
+                    weights[rows] *= confidence
                 if gaps is not None:
                     gaps.add(rows)
                 names = self.classes_[new]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from leaven._optional import import_optional
 from leaven.exceptions import LeavenWarning
 from leaven.tables._errors import TableError
-from leaven.tables._kinds import IMAGE_PATHS, column_kinds
+from leaven.tables._kinds import DROPPED, IMAGE_PATHS, column_kinds
 
 SUFFIX = "_pixels"
 """What is added to the name of a column of paths for the column of pixels."""
@@ -38,7 +38,7 @@ class Pixels:
     """
 
     column: str
-    size: tuple[int, int]
+    size: tuple[int, ...]
 
     def names_of(self, columns: Sequence[str]) -> list[str]:
         """Name the columns of pixels that a table with these columns gets."""
@@ -64,33 +64,47 @@ class Pixels:
 def find_pixels(features: pd.DataFrame, folder: str | Path) -> Pixels | None:
     """Return the column of paths whose images are small and of one size, or None if there is none.
 
+    Where images cannot be compared by their pixels, a warning says so, and the other columns are
+    learned from.
+
     Raises
     ------
     TableError
-        If a column holds paths of images, but they are large or of several sizes, or none of
-        them can be read.
+        If there is no other column.
     """
-    for kind in column_kinds(features):
+    kinds = column_kinds(features)
+    for kind in kinds:
         if kind.reason != IMAGE_PATHS:
             continue
         images, unread = read_images(features[kind.name], folder)
         sizes = {image.shape[::-1] for image in images if image is not None}
-        if not sizes:
-            path, reason = next(iter(unread.items()))
-            raise TableError(
-                f"No image of {kind.name!r} can be read from {folder}: {path!r} ({reason}), ..."
-            )
-        width, height = max(sizes)
-        if len(sizes) > 1 or width * height > MOST_PIXELS:
-            listed = ", ".join(_times(size) for size in sorted(sizes)[:_MOST_NAMED])
-            raise TableError(
-                f"The images of {kind.name!r} are too large or of several sizes ({listed}) to be "
-                f"compared pixel by pixel, which at most {MOST_PIXELS:,} pixels of one size allow. "
-                "Compute a vector of each with a pretrained network.",
-                advice=("Pass", "vectors", "vectors.npy"),
-            )
-        return Pixels(kind.name, (width, height))
+        problem = _problem_with(kind.name, sizes, unread, folder)
+        if problem is None:
+            return Pixels(kind.name, next(iter(sizes)))
+        if all(each.kind == DROPPED for each in kinds):
+            raise problem
+        warnings.warn(f"Not learned from: {problem.message}", LeavenWarning, stacklevel=2)
     return None
+
+
+def _problem_with(
+    name: str, sizes: set[tuple[int, ...]], unread: dict[str, str], folder: str | Path
+) -> TableError | None:
+    """Why the images of a column cannot be compared by their pixels."""
+    if not sizes:
+        path, reason = next(iter(unread.items()))
+        return TableError(
+            f"No image of {name!r} can be read from {folder}: {path!r} ({reason}), ..."
+        )
+    if len(sizes) == 1 and np.prod(next(iter(sizes))) <= MOST_PIXELS:
+        return None
+    listed = ", ".join(_times(size) for size in sorted(sizes)[:_MOST_NAMED])
+    return TableError(
+        f"The images of {name!r} are too large or of several sizes ({listed}) to be compared pixel "
+        f"by pixel, which takes one size of at most {MOST_PIXELS:,} pixels. Compute a vector of "
+        "each with a pretrained network.",
+        advice=("Pass", "vectors", "vectors.npy"),
+    )
 
 
 def read_images(
