@@ -88,16 +88,18 @@ def _html(text: str) -> str:
 
 
 def write_pages() -> None:
-    """Write the page of every notebook to docs/notebooks/generated."""
+    """Write the page of every notebook that changed to docs/notebooks/generated.
+
+    As the gallery does; ``make clean`` makes the next build run all of them.
+    """
     folder = NOTEBOOKS / "generated"
     folder.mkdir(exist_ok=True)
     known = {folder / f"{path.stem}.md": path for path in sorted(NOTEBOOKS.glob("*.ipynb"))}
     for stale in {*folder.glob("*.md")} - {*known}:
         stale.unlink()
     for target, path in known.items():
-        text = page(path)
-        if not target.exists() or target.read_text(encoding="utf-8") != text:
-            target.write_text(text, encoding="utf-8")
+        if not target.exists() or target.stat().st_mtime < path.stat().st_mtime:
+            target.write_text(page(path), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -63,7 +63,8 @@ def table() -> None:
     tickets = load_example("support_tickets")
     found = label_table(tickets, "topic", details=False).table
     given = found.index[found["topic_source"] == "given"][:2]
-    sure = found.index[(found["topic_source"] == "inferred") & ~found["topic_review"]][:2]
+    typical = found["topic_confidence"] > found["topic_confidence"].median()
+    sure = found.index[(found["topic_source"] == "inferred") & ~found["topic_review"] & typical][:2]
     unsure = found.index[found["topic_review"]][:1]
     rows = []
     for place in [*given, *sure, *unsure]:
