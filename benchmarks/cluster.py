@@ -18,6 +18,7 @@ seconds does not depend on what else the machine does.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import resource
@@ -124,37 +125,40 @@ def on_cluster(model, paths: list[Path], n_workers: int, memory: str, kill_after
     import dask.dataframe as dd
     from distributed import Client, LocalCluster
 
-    with (
-        LocalCluster(
-            n_workers=n_workers,
-            threads_per_worker=1,
-            memory_limit=memory,
-            host="127.0.0.1",
-            dashboard_address=None,
-            silence_logs=50,
-        ) as cluster,
-        Client(cluster, timeout=120) as client,
-    ):
-        client.run(__import__, "leaven.generative")  # imports are not what is measured
-        client.run(__import__, "leaven.graph_based")
-        table = dd.read_parquet([str(path) for path in paths])
-        first, *_ = client.run(os.getpid).values()
-        cpu = sum(each["cpu"] for each in client.run(used).values()) + used()["cpu"]
-        if kill_after:
-            timer = threading.Timer(kill_after, os.kill, (first, signal.SIGKILL))
-            timer.start()
-        started = time.perf_counter()
-        model.fit(table[COLUMNS], table["label"])
-        seconds = time.perf_counter() - started
-        if kill_after:
-            timer.cancel()
-            client.wait_for_workers(n_workers, timeout=300)
-        spent = list(client.run(used).values())
-        return {
-            "seconds": seconds,
-            "cpu": sum(each["cpu"] for each in spent) + used()["cpu"] - cpu,
-            "worker mb": max(each["mb"] for each in spent),
-        }
+    cluster = LocalCluster(
+        n_workers=n_workers,
+        threads_per_worker=1,
+        memory_limit=memory,
+        host="127.0.0.1",
+        dashboard_address=None,
+        silence_logs=50,
+    )
+    client = Client(cluster, timeout=120)
+    client.run(__import__, "leaven.generative")  # imports are not what is measured
+    client.run(__import__, "leaven.graph_based")
+    table = dd.read_parquet([str(path) for path in paths])
+    first, *_ = client.run(os.getpid).values()
+    cpu = sum(each["cpu"] for each in client.run(used).values()) + used()["cpu"]
+    if kill_after:
+        timer = threading.Timer(kill_after, os.kill, (first, signal.SIGKILL))
+        timer.start()
+    started = time.perf_counter()
+    model.fit(table[COLUMNS], table["label"])
+    seconds = time.perf_counter() - started
+    if kill_after:
+        timer.cancel()
+        client.wait_for_workers(n_workers, timeout=300)
+    spent = list(client.run(used).values())
+    found = {
+        "seconds": seconds,
+        "cpu": sum(each["cpu"] for each in spent) + used()["cpu"] - cpu,
+        "worker mb": max(each["mb"] for each in spent),
+    }
+    # A loaded machine may not end the workers in time; they end with this process.
+    with contextlib.suppress(TimeoutError):
+        client.close()
+        cluster.close()
+    return found
 
 
 def measure(kind: str, name: str, folder: Path, memory: str, kill_after: float = 0.0) -> dict:
