@@ -356,7 +356,7 @@ def test_the_estimator_labels_new_rows() -> None:
 
 
 def test_bad_tables() -> None:
-    with pytest.raises(TypeError, match="pandas DataFrame, got list"):
+    with pytest.raises(TypeError, match="a Table of pyarrow, got list"):
         label_table([1, 2], "t")  # type: ignore[arg-type]
     table = pd.DataFrame([[1, 2, 0], [3, 4, -1]], columns=["a", "a", "t"])
     with pytest.raises(TableError, match="duplicate column names: 'a'"):
