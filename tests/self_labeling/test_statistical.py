@@ -21,7 +21,8 @@ def test_lessons_by_trying_them(seed):
     rng = np.random.default_rng(seed)
     groups, lower = rng.integers(0, 4, 30), rng.uniform(0.2, 0.95, 4)
     open_rows = rng.random(30) < 0.7
-    n_known, noise, pupil = int(rng.integers(5, 40)), float(rng.uniform(0, 2)), 0.5
+    n_known, noise = int(rng.integers(5, 40)), float(rng.uniform(0, 2))
+    pupil = float(rng.uniform(0.3, 0.9))  # below one half noise alone would decide
     taught, after = lesson(groups, lower, open_rows, pupil, n_known, noise)
     assert not (taught & ~open_rows).any()
     expected, n, e = np.zeros(30, dtype=bool), n_known, noise
