@@ -111,7 +111,8 @@ class SetredClassifier(MetaClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    The definition of [1]_ and where it is here: candidates of a round are the most confident
+    The definition of [1]_ as [3]_ and the literature describe it, without the text of [1]_ at
+    hand, and where it is here: candidates of a round are the most confident
     rows of each class, in proportion to the classes (``per_round``), from a pool of unlabeled
     rows (``pool_size``); the graph over labeled rows and candidates is the relative neighborhood
     graph (``graph="relative"``) with weights ``1 / (1 + d)``; under the null hypothesis a vertex
