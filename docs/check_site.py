@@ -92,7 +92,7 @@ def main(site: Path) -> int:
         print(line)
     pages = sum(1 for _ in site.rglob("*.html"))
     size = weight(site / "index.html")
-    print(f"{pages} pages, {len(found)} dead links, landing page {size / 1000:.0f} kB")
+    print(f"{pages} pages, {len(found)} problems, landing page {size / 1000:.0f} kB")
     return int(bool(found) or size > MOST_BYTES)
 
 

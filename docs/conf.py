@@ -39,6 +39,7 @@ exclude_patterns = [
     "_build",
     "api/generated/backreferences",
     "auto_examples/*.ipynb",
+    "**sg_execution_times.rst",  # its tables load scripts from other servers
     "notebooks/*.ipynb",  # notebook_pages.py makes a page of each
 ]
 templates_path = ["_templates"]
