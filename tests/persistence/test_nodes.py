@@ -119,7 +119,7 @@ def test_floats_that_json_has_no_word_for(value):
         np.timedelta64(5, "h"),
         np.complex128(1 - 2j),
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_values_come_back_equal_and_of_the_same_type(value):
     found = there_and_back(value)
