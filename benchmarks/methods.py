@@ -53,7 +53,7 @@ MOST_COLUMNS = 1_000
 ELSEWHERE = {
     "LeNet5Classifier": "images",
     "SemiSupervisedHMM": "sequences",
-    "TableClassifier": "data frames; the choice is that of SafeClassifier",
+    "TableLabeler": "data frames; the choice is that of SafeClassifier",
 }
 """Classifiers for rows that are not a matrix."""
 

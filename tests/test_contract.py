@@ -31,7 +31,7 @@ MADE: dict[str, dict[str, Any]] = {
     "TriTrainingClassifier": {"estimator": GaussianNB()},
     "ClusterThenLabel": {},
     "S4VM": {"n_starts": 3},
-    "TableClassifier": {"method": "harmonic"},
+    "TableLabeler": {"method": "harmonic"},
     "SafeClassifier": {
         "candidates": [("plain", LogisticRegression(max_iter=1_000)), "harmonic"],
         "n_repeats": 1,
@@ -64,7 +64,7 @@ EXEMPT: dict[tuple[str, str], str] = {
     ("CoTrainingClassifier", "permutation"): DRAWS,
     ("SetredClassifier", "permutation"): DRAWS,
     ("StatisticalCoLearningClassifier", "permutation"): DRAWS,
-    ("TableClassifier", "permutation"): DRAWS,
+    ("TableLabeler", "permutation"): DRAWS,
     ("TriTrainingClassifier", "permutation"): DRAWS,
 }
 

@@ -35,7 +35,7 @@ ELSEWHERE = {
     "CalibratedTreeClassifier": "inside others only",
     "LeNet5Classifier": "images only",
     "SemiSupervisedHMM": "sequences only",
-    "TableClassifier": "as SafeClassifier",
+    "TableLabeler": "as SafeClassifier",
 }
 """As in benchmarks/methods.py; the table says so in place of a number."""
 SOURCES = {
@@ -44,7 +44,7 @@ SOURCES = {
     "SafeClassifier": "{doc}`safe`",
     "SemiSupervisedGaussianMixture": "Lefakis",
     "SemiSupervisedHMM": "Rabiner (1989)",
-    "TableClassifier": "{doc}`tables`",
+    "TableLabeler": "{doc}`tables`",
 }
 """Where the first reference of the docstring has no year, or is not the origin."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from leaven.tables._classifier import TableClassifier
 from leaven.tables._compare import TableComparison, accuracy_text, compare_table
 from leaven.tables._errors import TableError
 from leaven.tables._format import TableFormat, format_of_path, labeled_path
@@ -10,6 +9,7 @@ from leaven.tables._frames import as_pandas
 from leaven.tables._images import join_labels, labels_of_folders
 from leaven.tables._kinds import ColumnKind
 from leaven.tables._label import label, label_table
+from leaven.tables._labeler import TableLabeler
 from leaven.tables._many_files import FilesResult, find_files, label_files
 from leaven.tables._model import TableModel, describe_model, load_model
 from leaven.tables._options import LabelingOptions
@@ -27,10 +27,10 @@ __all__ = [
     "LabelingOptions",
     "LabelingResult",
     "LabelingSummary",
-    "TableClassifier",
     "TableComparison",
     "TableError",
     "TableFormat",
+    "TableLabeler",
     "TableModel",
     "TableOutput",
     "TablePreparer",

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from leaven._html import html_box, html_lines, html_table
 from leaven.model_selection import SafeReport
-from leaven.tables._classifier import TableClassifier, fitted_classifier
 from leaven.tables._embed import Embedding
 from leaven.tables._images import Pixels
+from leaven.tables._labeler import TableLabeler, fitted_classifier
 from leaven.tables._model import TableModel
 from leaven.tables._options import LabelingOptions
 from leaven.tables._prepare import TablePreparer
@@ -208,7 +208,7 @@ class LabelingResult:
         )
 
     @property
-    def pipeline_(self) -> TableClassifier:
+    def pipeline_(self) -> TableLabeler:
         """The preparation and the method that labeled the table, as a scikit-learn classifier.
 
         It is fitted, and predicts from tables with the columns of this one but for the target;

@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from leaven.datasets import load_example
 from leaven.model_selection import LabeledKFold
-from leaven.tables import TableClassifier, TableError, label_table
+from leaven.tables import TableError, TableLabeler, label_table
 
 KNOWN = {"check_classifiers_classes": "-1 marks an unlabeled sample, not a class"}
 
@@ -65,12 +65,12 @@ def test_it_works_in_a_pipeline_and_a_search(orchard):
     known = orchard[orchard["variety"].notna()]
     X, y = orchard.drop(columns="variety"), orchard["variety"]
     scores = cross_val_score(
-        TableClassifier(method="harmonic"), X, y, cv=LabeledKFold(3, random_state=0)
+        TableLabeler(method="harmonic"), X, y, cv=LabeledKFold(3, random_state=0)
     )
     assert scores.mean() > 0.6
     search = GridSearchCV(
-        make_pipeline(TableClassifier()),
-        {"tableclassifier__method": ["naive-bayes", "harmonic"]},
+        make_pipeline(TableLabeler()),
+        {"tablelabeler__method": ["naive-bayes", "harmonic"]},
         cv=LabeledKFold(3, random_state=0),
     ).fit(X, y)
     assert search.best_score_ >= scores.mean()
@@ -83,31 +83,31 @@ def test_all_rows_may_be_labeled():
     y = np.repeat([3, 8], 15)
     for method in ("logistic-regression", "harmonic", "auto"):
         candidates = ["logistic-regression", "harmonic"] if method == "auto" else None
-        found = TableClassifier(method=method, candidates=candidates).fit(X, y)
+        found = TableLabeler(method=method, candidates=candidates).fit(X, y)
         assert_array_equal(found.predict(X), y)
 
 
 def test_mistakes_are_named(orchard):
     X, y = orchard.drop(columns="variety"), orchard["variety"]
     with pytest.raises(TableError, match="method 'harmonc' is not known"):
-        TableClassifier(method="harmonc").fit(X, y)
+        TableLabeler(method="harmonc").fit(X, y)
     with pytest.raises(ValueError, match="requires y to be passed, but the target y is None"):
-        TableClassifier().fit(X, None)
+        TableLabeler().fit(X, None)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        TableClassifier().fit(X, y.head(9))
+        TableLabeler().fit(X, y.head(9))
 
 
 def test_given_proportions_are_by_class(orchard):
     X, y = orchard.drop(columns="variety"), orchard["variety"]
     prior = {"Amberley": 0.6, "Briarsweet": 0.3, "Corvane": 0.1}
-    some = TableClassifier(method="harmonic", prior=prior).fit(X, y)
-    other = TableClassifier(method="harmonic", prior="uniform").fit(X, y)
+    some = TableLabeler(method="harmonic", prior=prior).fit(X, y)
+    other = TableLabeler(method="harmonic", prior="uniform").fit(X, y)
     shares = [np.mean(each.transduction_ == "Corvane") for each in (some, other)]
     assert shares[0] < shares[1]
 
 
 @parametrize_with_checks(
-    [TableClassifier(method="logistic-regression")], expected_failed_checks=lambda e: KNOWN
+    [TableLabeler(method="logistic-regression")], expected_failed_checks=lambda e: KNOWN
 )
 def test_sklearn_contract(estimator, check):
     check(estimator)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _CHUNK = 50_000  # rows at a time, which bounds the memory of their features
 
 
-class TableClassifier(TransductionMixin, BaseEstimator):
+class TableLabeler(TransductionMixin, BaseEstimator):
     """Classify the rows of a table of numbers, categories, dates, texts and vectors.
 
     What :func:`label_table` does, as an estimator for code that is built on scikit-learn: the
@@ -68,13 +68,13 @@ class TableClassifier(TransductionMixin, BaseEstimator):
     Examples
     --------
     >>> import pandas as pd
-    >>> from leaven.tables import TableClassifier
+    >>> from leaven.tables import TableLabeler
     >>> X = pd.DataFrame({
     ...     "weight": [4.1, 4.3, 3.9, 90.0, 95.0, 92.5],
     ...     "color": ["red", "red", "black", "green", "green", "red"],
     ... })
     >>> y = ["cherry", None, None, "apple", None, None]
-    >>> TableClassifier(method="harmonic").fit(X, y).predict(X).tolist()
+    >>> TableLabeler(method="harmonic").fit(X, y).predict(X).tolist()
     ['cherry', 'cherry', 'cherry', 'apple', 'apple', 'apple']
     """
 
@@ -99,7 +99,7 @@ class TableClassifier(TransductionMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any) -> TableClassifier:
+    def fit(self, X: Any, y: Any) -> TableLabeler:
         """Prepare the columns, choose a method and fit it.
 
         Parameters
@@ -117,7 +117,7 @@ class TableClassifier(TransductionMixin, BaseEstimator):
         )
         if y is None:
             raise ValueError(
-                "TableClassifier requires y to be passed, but the target y is None. Give one entry "
+                "TableLabeler requires y to be passed, but the target y is None. Give one entry "
                 "per row, with a label or a mark for 'unlabeled'."
             )
         table = self._as_table(X, reset=True)
@@ -186,7 +186,7 @@ class TableClassifier(TransductionMixin, BaseEstimator):
         return tags
 
 
-def fitted_classifier(result: LabelingResult) -> TableClassifier:
+def fitted_classifier(result: LabelingResult) -> TableLabeler:
     """Make a classifier of the model that labeled a table; nothing is fitted again."""
     if result.pixels is not None:
         raise TableError(
@@ -194,7 +194,7 @@ def fitted_classifier(result: LabelingResult) -> TableClassifier:
         )
     options, used = result.options, list(result.chosen.selection.decision.weights)
     single = len(used) == 1
-    made = TableClassifier(
+    made = TableLabeler(
         method=used[0] if single else AUTO,
         candidates=None if single else used,
         text=[str(name) for name in options.texts],
