@@ -71,6 +71,7 @@ def test_quotes_are_folded_and_can_be_opened(visit, serve):
     if page.evaluate("app.current.row") != 0:
         page.keyboard.press(" ")
     quote = page.locator("#row details.quote")
+    quote.wait_for()
     assert quote.count() == 1
     assert quote.locator("summary").inner_text() == "3 quoted lines"
     assert not page.locator("#row details.quote p").is_visible()
@@ -272,4 +273,4 @@ def test_the_mouse_alone_is_enough(visit, serve, fruit):
     page.wait_for_selector("#panel h2")
     page.locator("nav button", has_text="Done").click()
     wait_for(lambda: served.windows.done.is_set())
-    assert "You can close this window" in page.inner_text("#row")
+    page.locator("#row", has_text="You can close this window").wait_for()

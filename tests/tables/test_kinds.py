@@ -78,7 +78,8 @@ CASES: list[tuple[str, Any, str]] = [
     ("empty", [None] * N, "dropped"),
     ("blank", [" "] * N, "dropped"),
     ("infinite", [np.inf, -np.inf] * 30, "dropped"),
-    ("lists", [[1], [2]] * 30, "dropped"),
+    ("lists", [[1], [2]] * 30, "vector"),
+    ("lists of words", [["a"], ["b"]] * 30, "dropped"),
     ("bytes", [b"a", b"b"] * 30, "dropped"),
     ("complex", RNG.normal(size=N) * 1j, "dropped"),
 ]

@@ -89,9 +89,10 @@ def test_options_that_have_no_meaning_are_refused_only_if_set() -> None:
 
 
 def test_the_command_offers_every_option() -> None:
-    # Under another name, or by itself: the bar on a terminal, details with the report.
+    # Under another name, or by itself: the bar on a terminal, details with the report, a cache
+    # beside the output, and the folder of FILE.
     renamed = {"random_state": "seed", "n_jobs": "jobs"}
-    by_itself = {"progress", "details"}
+    by_itself = {"progress", "details", "embed_cache", "image_folder"}
     command = main.commands["label"]
     parameters = {parameter.name for parameter in command.params}
     wanted = {renamed.get(each.name, each.name) for each in fields(LabelingOptions)} - by_itself

@@ -345,7 +345,7 @@ class _Transaction:
 
 
 def _readable(error: sqlite3.Error, path: Path | None) -> Exception:
-    text = str(error)
+    text = " ".join(str(error).split())  # a damaged schema is told in several lines
     if "full" in text or "disk I/O" in text:
         return OSError(
             errno.ENOSPC if "full" in text else errno.EIO,
