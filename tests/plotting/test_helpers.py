@@ -114,10 +114,10 @@ def test_labeled_rows_lie_on_top_with_an_edge(ax):
 # Regions
 
 
-@given(st.lists(st.tuples(st.floats(-50, 50), st.floats(-50, 50)), min_size=1, max_size=8))
+@given(st.lists(st.tuples(st.integers(-50, 50), st.integers(-50, 50)), min_size=1, max_size=8))
 @settings(max_examples=40)
 def test_the_extent_holds_all_points_with_room(points):
-    P = np.array(points)
+    P = np.array(points, dtype=float)
     left, right, bottom, top = _extent(P, 0.1)
     assert left < P[:, 0].min() <= P[:, 0].max() < right
     assert bottom < P[:, 1].min() <= P[:, 1].max() < top
