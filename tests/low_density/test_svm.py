@@ -69,7 +69,7 @@ def problems(draw):
 
 
 @given(problems())
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None)
 def test_certificate(problem):
     """Whatever the data: the primal is its formula, the dual is feasible, and they meet."""
     X, positive, negative = problem
@@ -84,7 +84,9 @@ def test_certificate(problem):
     beta = solution.duals[0] - solution.duals[1]
     assert abs(beta.sum()) < 1e-5
     value = np.abs(solution.duals).sum() - 0.5 * np.sum((X.T @ beta) ** 2)
-    assert value <= primal + 1e-6
+    # Duals that do not quite balance may be too large by what the bias makes of it.
+    slack = abs(beta.sum()) * max(1.0, abs(solution.bias))
+    assert value - slack <= primal + 1e-6
     assert primal - solution.dual <= 1e-6 * primal
 
 

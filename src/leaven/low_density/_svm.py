@@ -150,7 +150,9 @@ def solve_svm(
         point = _evaluate(rows, positive, negative, vector, duals, dual, n_newton)
         bias = point.bias
         primal_point = point if point.primal <= best.primal else best
-        best = replace(primal_point, duals=duals, dual=max(dual, best.dual), n_iter=n_newton)
+        # The dual variables that are kept are those of the best bound: they certify the answer.
+        certificate, bound = (duals, dual) if dual >= best.dual else (best.duals, best.dual)
+        best = replace(primal_point, duals=certificate, dual=bound, n_iter=n_newton)
         new_gap = (best.primal - best.dual) / max(abs(best.primal), 1e-300)
         if new_gap <= tol or best.dual >= cutoff:
             return replace(best, converged=True)
@@ -215,6 +217,12 @@ def _minimize_envelope(
             direction = (-gradient[0], scores - vector[1])
             db = envelope.best_bias(scores, center, tau) - bias
         slope = rows.inner(direction, gradient) + bias_gradient * db
+        if slope >= 0 and not weights.any():
+            # Kinks lie on the way to that point. The best bias for w as it is never leads up,
+            # and it is a kink, so that rows are inside their width at the next step.
+            direction = rows.zero()
+            db = envelope.best_bias(vector[1], center, tau) - bias
+            slope = bias_gradient * db
         # No descent left but rounding.
         if slope >= -1e-15 * primal:
             break
