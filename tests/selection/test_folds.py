@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
 
 from leaven._labels import UNLABELED
 from leaven.selection import Folds, draw_folds
@@ -20,25 +22,50 @@ def test_folds_are_distinct_partitions() -> None:
     folds = draw_folds(codes, 30, np.random.RandomState(0))
     assert folds is not None
     assert_array_equal(folds.rows, [0, 1, 2, 3])
-    # Four rows are held out one by one, in one way, whatever the repeats.
-    assert folds.fold.tolist() == [[0, 1, 2, 3]]
+    # Each fold has a row of both classes, which gives two ways, whatever the repeats.
+    assert sorted(folds.fold.tolist()) == [[0, 1, 0, 1], [0, 1, 1, 0]]
     assert draw_folds(np.array([0, 1, -1]), 3, np.random.RandomState(0)) is None
 
 
 def test_folds_are_balanced_and_spread_every_class() -> None:
-    # 3 classes of 4 labels in 5 folds: a fold holds 2 or 3 rows, all of different classes.
+    # 3 classes of 4 labels: 4 folds with a row of each class, and three repeats for ten fits.
     codes = np.repeat([0, 1, 2], 4)
     folds = draw_folds(codes, "auto", 0)
     assert folds is not None
-    assert (folds.n_splits, folds.n_repeats) == (5, 2)
+    assert (folds.n_splits, folds.n_repeats) == (4, 3)
     for _, test in folds.tests():
-        assert test.sum() in (2, 3)
-        assert len(set(codes[test])) == test.sum()
+        assert sorted(codes[test]) == [0, 1, 2]
     many = draw_folds(np.repeat([0, 1, 2], 20), "auto", 0)
     assert many is not None
     assert (many.n_splits, many.n_repeats) == (5, 1)
     for _, test in many.tests():
         assert np.bincount(np.repeat([0, 1, 2], 20)[test]).tolist() == [4, 4, 4]
+
+
+@pytest.mark.parametrize(
+    ("counts", "n_splits"), [([2, 2, 30], 2), ([2, 9, 30], 5), ([1, 1, 3], 3), ([2, 3, 3, 4], 3)]
+)
+def test_the_typical_class_gives_the_number_of_folds(counts: list[int], n_splits: int) -> None:
+    folds = draw_folds(np.repeat(np.arange(len(counts)), counts), 1, 0)
+    assert folds is not None
+    assert folds.n_splits == n_splits
+
+
+def test_a_method_that_knows_nothing_is_at_chance_with_two_labels_per_class() -> None:
+    # Rows of noise: a fold that takes a label from some classes only would let the frequencies
+    # of the others predict what was not held out, and the score would be far below chance.
+    rng = np.random.default_rng(0)
+    right = []
+    for seed in range(40):
+        X, y = rng.normal(size=(8, 3)), np.repeat([0, 1, 2, 3], 2)
+        folds = draw_folds(y, "auto", seed)
+        assert folds is not None
+        for repeat, test in folds.tests():
+            train = folds.fold[repeat] >= 0
+            train[test] = False
+            model = LogisticRegression().fit(X[train], y[train])
+            right.extend(model.predict(X[test]) == y[test])
+    assert abs(np.mean(right) - 0.25) < 0.08
 
 
 @settings(max_examples=25, deadline=None)

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from pandas.testing import assert_frame_equal
 
 import leaven
@@ -52,7 +52,8 @@ def test_saved_model_says_what_the_result_would(example, tmp_path):
     model = leaven.load(tmp_path / "m.leaven")
     new = load_example(example).tail(50).drop(columns=target)
     expected = result.estimator.predict_proba(result.preparer.transform(new))
-    assert_array_equal(model.predict_proba(new).to_numpy(), expected)
+    # Neighbors that are found in another order are added up in it.
+    assert_allclose(model.predict_proba(new).to_numpy(), expected, rtol=1e-9)
     assert model.predict(new).tolist() == [model.classes[code] for code in expected.argmax(axis=1)]
 
 

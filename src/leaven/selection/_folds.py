@@ -15,11 +15,12 @@ from leaven._labels import UNLABELED
 # A score of the class probabilities of some rows, given with these rows; larger is better.
 Score = Callable[[NDArray[Any], NDArray[np.intp]], float]
 
-# Labeled rows up to which "auto" draws the folds twice. A repeat averages over the
-# way they are dealt, which matters most with few labels, and costs as much as the first.
+# Labeled rows up to which "auto" fits twice as often. A repeat averages over the way rows are
+# dealt, which matters most with few labels, and costs as much as the first.
 _MAX_ROWS_REPEATED = 50
 
-# More folds would train on a few more labels, but repeats tell more for the same time.
+# More folds would train on a few more labels, but repeats tell more for the same time. It is
+# also the number of fits that "auto" asks for, however few folds the labels allow.
 _MAX_SPLITS = 5
 
 # Draws in search of folds that differ from the earlier ones, per repeat that is wanted.
@@ -93,9 +94,12 @@ def draw_folds(
 ) -> Folds | None:
     """Draw stratified folds of the labeled rows; None if no class has two labels.
 
-    The rows are dealt class by class, in random order, to five folds, or to as many as there are
-    rows: with two labels per class a fold still trains on four labels of five. A class with one
-    label stays in training. A repeat with the folds of an earlier one says
+    The rows are dealt class by class, in random order, to five folds, or to as many as the
+    typical class (the median) has labels: two labels per class give two folds, each with one
+    label of every class. With more folds than that a fold would take a label from some classes
+    and none from the others; what is left favors exactly the wrong classes, so that with two
+    labels per class most methods seemed worse than chance (Kohavi, 1995, on leaving one out). A
+    class with one label stays in training. A repeat with the folds of an earlier one says
     nothing new: it is drawn again, and left out if there seem to be no others. Two classes with
     two labels each have two ways only.
 
@@ -104,7 +108,8 @@ def draw_folds(
     codes : ndarray of shape (n_samples,)
         Class of each row, or -1.
     n_repeats : int or "auto", default="auto"
-        "auto" draws them twice for at most 50 labeled rows, and once for more.
+        "auto" draws them until there are ten fits for at most 50 labeled rows, and five for
+        more.
     random_state : int, RandomState instance or None, default=None
 
     Returns
@@ -117,16 +122,17 @@ def draw_folds(
     >>> from leaven.selection import draw_folds
     >>> folds = draw_folds(np.array([0, 0, 1, 1, -1]), random_state=0)
     >>> folds.n_splits, folds.n_repeats
-    (4, 1)
+    (2, 2)
     """
     rng = check_random_state(random_state)
     counts = np.bincount(codes[codes != UNLABELED], minlength=1)  # one entry even if no label
     rows = np.flatnonzero((codes != UNLABELED) & (counts[codes] >= 2))
     if not len(rows):
         return None
-    n_splits = min(_MAX_SPLITS, len(rows))
+    n_splits = min(_MAX_SPLITS, int(np.median(counts[counts >= 2])))
     if isinstance(n_repeats, str):
-        wanted = 2 if len(rows) <= _MAX_ROWS_REPEATED else 1
+        n_fits = _MAX_SPLITS * (2 if len(rows) <= _MAX_ROWS_REPEATED else 1)
+        wanted = -(-n_fits // n_splits)
     else:
         wanted = int(n_repeats)
     known: dict[bytes, NDArray[np.intp]] = {}
