@@ -3,6 +3,7 @@
     python benchmarks/members.py collect DIRECTORY [--labels 2 5 10 20] [--draws 2] [--rows 600]
                                          [--sets NAME ...] [--jobs 1]
     python benchmarks/members.py compare DIRECTORY
+    python benchmarks/members.py gain DIRECTORY
 
 ``collect`` fits every default candidate of ``leaven.selection`` on the tables of
 ``benchmarks/safe.py`` and keeps its class probabilities, of held-out labels and of unlabeled rows,
@@ -19,6 +20,11 @@ on the unlabeled rows, mean over tables:
 - supervised: as shipped, without the candidates that learn from unlabeled rows.
 
 It also prints the numbers learned on all tables, beside the shipped ones.
+
+``gain`` compares the combination with its supervised part on every run: the share of unlabeled
+rows whose class changed, the gain that the probabilities promise, and the true gain. It learns
+the mean and the deviation of the gain from the first two, prints them beside the shipped ones,
+and prints how well the sign of the gain is told by numbers learned on all other tables.
 """
 
 from __future__ import annotations
@@ -36,12 +42,14 @@ from joblib import Parallel, delayed
 from safe import LABELS, calibration_error, few_labels, prepare, set_names
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
+from scipy.stats import norm, rankdata
 
 from leaven.selection import (
     SUPERVISED,
     Folds,
     Member,
     combine_held_out,
+    compare_answers,
     draw_folds,
     estimate,
     make_candidates,
@@ -50,6 +58,14 @@ from leaven.selection import (
     tempered_log,
 )
 from leaven.selection import fit as fit_decision
+from leaven.selection._decide import LIKELY
+from leaven.selection._gain import (
+    CHANGE,
+    CHANGE_DEVIATION,
+    DEVIATION,
+    HARDLY_CHANGED,
+    PROMISE,
+)
 
 FIRST_DRAW = 100  # safe.py has the draws below
 FEWEST_ROWS = 50  # unlabeled, to measure on
@@ -187,15 +203,19 @@ def learned_members(runs, members, *, equal):
     return {name: Member(weights[name], temperatures[name]) for name in temperatures}
 
 
+def _shipped_candidates():
+    """Those of any problem: two classes and dense rows skip none."""
+    problem = standard_problem(
+        np.random.default_rng(0).random((20, 2)), np.arange(20) % 3 - 1, [0, 1]
+    )
+    return make_candidates(None, problem)
+
+
 def compare(directory):
     runs = read_runs(directory)
     for r in runs:
         r["losses"] = temperature_losses(r)
-    # The shipped numbers, from candidates of any problem: two classes and dense rows skip none.
-    problem = standard_problem(
-        np.random.default_rng(0).random((20, 2)), np.arange(20) % 3 - 1, [0, 1]
-    )
-    candidates = make_candidates(None, problem)
+    candidates = _shipped_candidates()
     shipped = {each.name: each.member for each in candidates}
     alone = {each.name: each.member for each in candidates if each.kind == SUPERVISED}
     ways = {"as shipped": [], "learned": [], "equal": [], "supervised": []}
@@ -223,6 +243,73 @@ def compare(directory):
     print(f"\n{len(runs)} runs\n{pd.DataFrame(shown).T.round(2).to_string()}")
 
 
+def gain_table(runs):
+    """Change, promise and true gain of every run with a change."""
+    candidates = _shipped_candidates()
+    shipped = {each.name: each.member for each in candidates}
+    alone = {each.name: each.member for each in candidates if each.kind == SUPERVISED}
+    rows = []
+    for r in runs:
+        new, old = combine(r, shipped), combine(r, alone)
+        found = compare_answers(new, old)
+        right = [each.argmax(axis=1) == r["truth"] for each in (new, old)]
+        gain = right[0].mean() - right[1].mean()
+        rows.append((r["set"], r["labels"], found.share, found.promised, gain))
+    table = pd.DataFrame(rows, columns=["set", "labels", "share", "promised", "gain"])
+    return table[table["share"] > 0]
+
+
+def learn_gain(table):
+    """Factors of promise and share in the mean, logs of the deviation per share and of the rest."""
+    share, promised, gain = (table[name].to_numpy() for name in ("share", "promised", "gain"))
+
+    def loss(theta):
+        mean, deviation = _gain_moments(theta, share, promised)
+        return -norm.logpdf(gain, mean, deviation).mean() + PENALTY * theta[:2] @ theta[:2]
+
+    start = np.array([1.0, 0.0, -1.0, -4.0])
+    return minimize(loss, start, method="Nelder-Mead", options={"maxiter": 4_000}).x
+
+
+def _gain_moments(theta, share, promised):
+    mean = theta[0] * promised + theta[1] * share
+    return mean, np.hypot(np.exp(theta[2]) * share, np.exp(theta[3]))
+
+
+def gain(directory):
+    table = gain_table(read_runs(directory))
+    families = table["set"].map(family)
+    table["probability"] = np.nan
+    for left_out in families.unique():
+        here = families == left_out
+        theta = learn_gain(table[~here])
+        mean, deviation = _gain_moments(theta, table["share"][here], table["promised"][here])
+        table.loc[here, "probability"] = norm.cdf(mean / deviation)
+    theta = learn_gain(table)
+    print(f"{len(table)} runs; learned on all: promise {theta[0]:.2f}, share {theta[1]:.3f}, ")
+    print(f"deviation {np.exp(theta[2]):.2f} per share and {np.exp(theta[3]):.4f}; shipped:")
+    print(f"{PROMISE}, {CHANGE}, {CHANGE_DEVIATION} and {DEVIATION}")
+    positive = table["gain"] > 0
+    ranks = rankdata(table["probability"])
+    n = positive.sum()
+    auc = (ranks[positive].sum() - n * (n + 1) / 2) / (n * (len(table) - n))
+    print(f"leave-one-set-out, area under the ROC curve of the sign: {auc:.3f}")
+    hardly = table["share"] <= HARDLY_CHANGED
+    yes = ~hardly & (table["probability"] >= LIKELY)
+    no = ~hardly & (table["probability"] <= 1 - LIKELY)
+    said = pd.DataFrame(
+        {
+            "hardly": hardly,
+            "hardly, within 2.5 points": (table["gain"].abs() <= 0.025).where(hardly),
+            "yes": yes,
+            "yes, right": positive.where(yes),
+            "no": no,
+            "cannot tell": ~(hardly | yes | no),
+        }
+    ).astype(float)
+    print(said.groupby(table["labels"]).mean().T.round(2).to_string())
+
+
 def _measure(run, P):
     right = P.argmax(axis=1) == run["truth"]
     return {
@@ -236,7 +323,7 @@ def _measure(run, P):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("step", choices=["collect", "compare"])
+    parser.add_argument("step", choices=["collect", "compare", "gain"])
     parser.add_argument("directory", type=Path)
     parser.add_argument("--labels", nargs="*", type=int, default=list(LABELS))
     parser.add_argument("--draws", type=int, default=2)
@@ -244,8 +331,8 @@ def main():
     parser.add_argument("--sets", nargs="*", default=None)
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
-    if options.step == "compare":
-        return compare(options.directory)
+    if options.step != "collect":
+        return {"compare": compare, "gain": gain}[options.step](options.directory)
     options.directory.mkdir(parents=True, exist_ok=True)
     Parallel(n_jobs=options.jobs)(
         delayed(collect_one)(options.directory, name, per_class, draw, options.rows)

@@ -20,7 +20,8 @@ already are not computed again. Printed at the end, mean over sets at each numbe
 - the coverage and mean size of its 90% sets, the error among rows that are not flagged at a
   target of 5%, and the bias of the expected accuracy;
 - how often it says that the unlabeled rows helped, and how often that is true: against the same
-  combination of the supervised candidates alone;
+  combination of the supervised candidates alone; how often that they hardly mattered, and how often
+  the two accuracies are within 2.5 points then;
 - mean ranks with Nemenyi's critical difference.
 
 The temperatures and weights that candidates have before labels are seen were chosen on these data
@@ -68,6 +69,7 @@ MOST_ROWS = 2_000
 LABELS = (2, 5, 10, 20)
 KEY = ["set", "labels", "draw"]
 TARGET_ERROR = 0.05
+NEAR = 0.025  # accuracies this close are called hardly different
 
 
 def set_names():
@@ -191,6 +193,7 @@ def run(name, per_class, draw, most_rows):
             report.expected_accuracy_low <= right.mean() <= report.expected_accuracy_high
         ),
         "helped": report.unlabeled_helped,
+        "changed": report.changed,
     }
 
 
@@ -230,10 +233,13 @@ def print_quality(table):
     columns += ["bias", "inside", "seconds"]
     means = table.groupby(["set", "labels"])[columns].mean().groupby("labels").mean()
     means["error of unflagged"] = means.pop("unflagged wrong") / means["unflagged"]
-    for said in ("yes", "no", "cannot tell"):
+    for said in ("yes", "no", "hardly", "cannot tell"):
         means[f"says {said}"] = (table["helped"] == said).groupby(table["labels"]).mean()
     said = table[table["helped"] == "yes"]
     means["right of yes"] = (said["safe"] > said["without"]).groupby(said["labels"]).mean()
+    said = table[table["helped"] == "hardly"]
+    near = (said["safe"] - said["without"]).abs() <= NEAR
+    means[f"hardly: within {NEAR:g}"] = near.groupby(said["labels"]).mean()
     print("\nprobabilities and verdicts:")
     print(means.T.round(3).to_string())
 

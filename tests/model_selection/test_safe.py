@@ -207,7 +207,7 @@ def test_every_unlabeled_row_stays_in_training_and_folds_are_paired() -> None:
     own = {"spy": Spy(), "recorder": Recorder(), "spy again": Spy()}
     model = SafeClassifier(own, combine=False, random_state=3, n_repeats=3).fit(X, y)
     n_fits = model.report_.n_splits * model.report_.n_repeats
-    assert (model.report_.n_splits, model.report_.n_repeats) == (5, 3)
+    assert (model.report_.n_splits, model.report_.n_repeats) == (4, 3)
     assert len(Recorder.seen) == n_fits + 1  # the final fit: all score 0.5, a tie
     assert len(Spy.seen) == 2 * n_fits
     first, second = Spy.seen[:n_fits], Spy.seen[n_fits:]
@@ -221,7 +221,7 @@ def test_every_unlabeled_row_stays_in_training_and_folds_are_paired() -> None:
     # In each repeat every labeled row is held out once.
     hidden = np.array([(codes == UNLABELED) & (y >= 0) for codes in first])
     for repeat in range(3):
-        assert_array_equal(hidden[5 * repeat : 5 * repeat + 5].sum(axis=0), y >= 0)
+        assert_array_equal(hidden[4 * repeat : 4 * repeat + 4].sum(axis=0), y >= 0)
 
 
 def test_a_graph_is_built_once() -> None:
@@ -319,8 +319,10 @@ def test_one_label_in_every_class() -> None:
     report = model.report_
     assert report.choice == "combination"
     assert np.isnan(report.probability_helped)
-    assert report.verdict.endswith("Whether using the unlabeled rows helped cannot be told.")
-    assert report.unlabeled_helped == "cannot tell"
+    # What changed needs no label: next to nothing on iris.
+    assert report.unlabeled_helped == "hardly"
+    assert report.verdict.endswith("of the labels: little difference.")
+    assert 0 <= report.changed <= 0.05
     assert "no class has two labels" in report.reason
     assert report.n_splits == report.n_repeats == report.n_tested == 0
     assert (model.transduction_ == truth).mean() > 0.6

@@ -41,20 +41,20 @@ def test_a_named_method_has_no_estimate(titanic):
 
 
 @pytest.mark.parametrize(
-    ("chance", "helped"),
+    ("word", "helped"),
     [
-        (0.9, "and the unlabeled rows probably helped."),
-        (0.1, "and the unlabeled rows probably did not help."),
-        (0.5, "and it cannot be told whether the unlabeled rows helped."),
-        (np.nan, "and it cannot be told whether the unlabeled rows helped."),
+        ("yes", "and the unlabeled rows probably helped."),
+        ("no", "and the unlabeled rows probably did not help."),
+        ("hardly", "and the unlabeled rows made little difference."),
+        ("cannot tell", "and it cannot be told whether the unlabeled rows helped."),
     ],
 )
-def test_expected_accuracy_and_help(rich_result, make_selection, chance, helped):
+def test_expected_accuracy_and_help(rich_result, make_selection, word, helped):
     selection = make_selection(
         expected_accuracy=0.784,
         expected_accuracy_low=0.603,
         expected_accuracy_high=0.912,
-        probability_helped=chance,
+        unlabeled_helped=word,
     )
     text = words(dataclasses.replace(rich_result, selection=selection))
     assert f"expect about 78% of them to be right (60–91%), {helped}" in text

@@ -95,7 +95,7 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
         The combination, or the chosen candidate, fitted on all rows; a pipeline with the scaler
         where there is one. The graph methods among the defaults are fitted with one row for
         all unlabeled duplicates; ``transduction_`` below has all rows.
-    unlabeled_helped_ : {"yes", "no", "cannot tell"}
+    unlabeled_helped_ : {"yes", "no", "hardly", "cannot tell"}
         See :class:`SafeReport`.
     classes_ : ndarray of shape (n_classes,)
     label_distributions_ : ndarray of shape (n_samples, n_classes)

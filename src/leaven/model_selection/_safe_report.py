@@ -42,10 +42,13 @@ class SafeReport:
         Name of the candidate taken.
     kind : {"supervised", "semi-supervised"}
         Its kind.
-    unlabeled_helped : {"yes", "no", "cannot tell"}
-        "yes" if the best semi-supervised candidate is better than the best supervised one by
-        more than ``caution`` standard errors, "no" if it is not better at all, and "cannot
-        tell" in between or where there was nothing to compare.
+    unlabeled_helped : {"yes", "no", "hardly", "cannot tell"}
+        Of a combination, compared with that of the supervised candidates alone: "hardly" if at
+        most 5% of the unlabeled rows got another class, "yes" if ``probability_helped`` is 0.8 or
+        more, "no" if it is 0.2 or less, and "cannot tell" otherwise. Where one candidate is
+        taken, "yes" if the best semi-supervised one is better than the best supervised one by
+        more than ``caution`` standard errors, "no" if it is not better at all, and "cannot tell"
+        in between or where there was nothing to compare.
     reason : str
         Why, in a sentence.
     best_supervised : str or None
@@ -84,6 +87,9 @@ class SafeReport:
         combination of the supervised candidates; NaN if nothing could be compared.
     verdict : str
         What to expect, in two sentences.
+    changed : float
+        Share of the unlabeled rows that got another class than by the supervised candidates
+        alone, which bounds what was gained or lost; NaN if nothing could be compared.
     suspects : tuple of dict
         Given labels that are probably wrong, the worst first: ``row``, ``given``, ``likely``
         (the class that the other labels speak for) and ``probability``.
@@ -116,6 +122,7 @@ class SafeReport:
     expected_accuracy_high: float = np.nan
     probability_helped: float = np.nan
     verdict: str = ""
+    changed: float = np.nan
     suspects: tuple[dict[str, Any], ...] = ()
     never_predicted: dict[Any, float] = field(default_factory=dict)
 
@@ -159,6 +166,7 @@ class SafeReport:
             expected_accuracy_high=found.accuracy.high,
             probability_helped=found.probability_helped,
             verdict=found.verdict,
+            changed=decision.changed,
             suspects=tuple(
                 {
                     "row": each.row,

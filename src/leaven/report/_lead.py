@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from leaven.report._text import count, name, safe
 from leaven.tables import LabelingResult
-
-# Probabilities from which "helped" and "did not help" are said: two to one.
-_LIKELY, _UNLIKELY = 2 / 3, 1 / 3
 
 
 def lead(result: LabelingResult) -> str:
@@ -45,12 +40,14 @@ def _expected(result: LabelingResult) -> str:
 def _helped(result: LabelingResult) -> str:
     if result.selection is None:
         return ""
-    chance = result.selection.probability_helped
-    if not np.isfinite(chance) or _UNLIKELY < chance < _LIKELY:
-        return ", and it cannot be told whether the unlabeled rows helped"
-    if chance >= _LIKELY:
-        return ", and the unlabeled rows probably helped"
-    return ", and the unlabeled rows probably did not help"
+    return {
+        "yes": ", and the unlabeled rows probably helped",
+        "no": ", and the unlabeled rows probably did not help",
+        "hardly": ", and the unlabeled rows made little difference",
+    }.get(
+        result.selection.unlabeled_helped,
+        ", and it cannot be told whether the unlabeled rows helped",
+    )
 
 
 def _next_step(result: LabelingResult) -> str:

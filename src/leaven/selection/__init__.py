@@ -31,6 +31,7 @@ from leaven.selection._decide import Decision, Difference, decide, take_one
 from leaven.selection._estimate import FAILED, SKIPPED, TRIED, Outcome, Step, estimate
 from leaven.selection._fit import Fitted, FittedCandidate, fit
 from leaven.selection._folds import Folds, adaptive_n_splits, draw_folds
+from leaven.selection._gain import Change, compare_answers, gain_prior, judge_change
 from leaven.selection._pool import (
     COMBINATION,
     Member,
@@ -56,6 +57,7 @@ __all__ = [
     "TRIED",
     "Assessment",
     "Candidate",
+    "Change",
     "Decision",
     "Difference",
     "Fitted",
@@ -75,6 +77,7 @@ __all__ = [
     "assess",
     "candidate_names",
     "combine_held_out",
+    "compare_answers",
     "conformal_threshold",
     "decide",
     "draw_folds",
@@ -83,6 +86,8 @@ __all__ = [
     "fit",
     "fit_named",
     "fit_temperature",
+    "gain_prior",
+    "judge_change",
     "kind_of_values",
     "likelihood_weights",
     "likely_scores",

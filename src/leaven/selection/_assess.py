@@ -22,7 +22,7 @@ CONFIDENCE_VARIANCE = (0.002, 0.1)
 SHIFT_VARIANCE = 0.0025
 
 # Mean and standard deviation, over the same tables, of the gain in accuracy by members that
-# learn from unlabeled rows, against the same combination without them.
+# learn from unlabeled rows, where nothing is known of the answers; see also `gain_prior`.
 GAIN_PRIOR = (0.012, 0.05)
 
 # Held-out labels at which a prediction set trusts them and the calibrated probabilities alike. On

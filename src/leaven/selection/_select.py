@@ -15,6 +15,7 @@ from leaven.selection._decide import Decision, decide, decide_without_folds, tak
 from leaven.selection._estimate import FAILED, Outcome, Progress, Step, estimate
 from leaven.selection._fit import Fitted, fit
 from leaven.selection._folds import Folds, Score, draw_folds
+from leaven.selection._gain import judge_change
 from leaven.selection._problem import Problem
 
 # Held-out rows below which a note says that the estimates are rough: with fewer, an accuracy of
@@ -149,6 +150,7 @@ def select(
         last = outcomes[-1] if outcomes else None
         progress(Step(decision.choice, len(candidates), len(candidates), last))
     fitted = fit(problem, candidates, decision)
+    decision = judge_change(decision, fitted, problem)
     notes = []
     if folds is not None and len(folds.rows) < _ROUGH_BELOW:
         notes.append(f"All estimates are from {len(folds.rows)} labeled rows, and rough.")

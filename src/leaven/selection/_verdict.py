@@ -15,6 +15,7 @@ from leaven.selection._assess import (
     mislabeled_probability,
     missing_classes,
 )
+from leaven.selection._decide import HARDLY, Decision
 from leaven.selection._folds import row_correctness
 from leaven.selection._problem import Problem
 from leaven.selection._select import Selection
@@ -128,7 +129,7 @@ def assess(
     return Assessment(
         accuracy,
         probability,
-        _sentences(accuracy, probability, selection.decision.unlabeled_helped),
+        f"{_expect(accuracy)} {_helped(selection.decision)}",
         scores,
         suspects,
         missing_classes(found),
@@ -149,16 +150,31 @@ def _suspects(
     )
 
 
-def _sentences(accuracy: Estimate, probability: float, helped: str) -> str:
-    expect = (
+def _expect(accuracy: Estimate) -> str:
+    return (
         f"Expect about {accuracy.value:.0%} of the new labels to be right "
         f"({100 * accuracy.low:.0f}-{100 * accuracy.high:.0f}%)."
     )
-    if np.isnan(probability):
-        return f"{expect} Whether using the unlabeled rows helped cannot be told."
-    if helped == "cannot tell":
-        return f"{expect} Using the unlabeled rows made no clear difference."
+
+
+def _helped(decision: Decision) -> str:
+    """What the unlabeled rows did, in a sentence."""
+    probability, word = decision.probability_helped, decision.unlabeled_helped
     # Nothing is certain: never 10 in 10.
-    tenths = int(np.clip(round(10 * (probability if helped == "yes" else 1 - probability)), 1, 9))
-    what = "helped" if helped == "yes" else "did not help"
-    return f"{expect} Using the unlabeled rows probably {what} ({tenths} in 10)."
+    if word == "yes":
+        return f"Using the unlabeled rows probably helped ({_tenths(probability)} in 10)."
+    if word == "no":
+        return f"Using the unlabeled rows probably did not help ({_tenths(1 - probability)} in 10)."
+    if word == HARDLY:
+        share = f"{decision.changed:.0%}" if decision.changed >= 0.005 else "hardly any"
+        return f"Using the unlabeled rows changed {share} of the labels: little difference."
+    if np.isnan(decision.changed):
+        return "Whether using the unlabeled rows helped cannot be told."
+    return (
+        f"Using the unlabeled rows changed {decision.changed:.0%} of the labels; whether for the "
+        "better cannot be told."
+    )
+
+
+def _tenths(probability: float) -> int:
+    return int(np.clip(round(10 * probability), 1, 9))
