@@ -54,17 +54,18 @@ def test_weights_are_a_distribution_in_the_order_of_the_candidates(
 
 def test_the_temperature_is_the_root_of_its_derivative() -> None:
     # Two classes with scores (s, 0), three of five rows right. With u = log τ the derivative is
-    # Σ τ s (σ(τ s) - right) + λ (u - μ), here for every row alike.
-    s, right, center, precision = 1.7, np.array([1, 1, 1, 0, 0]), 0.3, 2.5
+    # Σ τ s (σ(τ s) - right) + 2 (u - μ) / (σ² + (u - μ)²), here for every row alike.
+    s, right, center, scale = 1.7, np.array([1, 1, 1, 0, 0]), 0.3, 0.6
     scores = np.column_stack([np.full(5, s), np.zeros(5)])
 
     def derivative(u: float) -> float:
         tau = np.exp(u)
         share = 1 / (1 + np.exp(-tau * s))
-        return float((tau * s * (share - right)).sum() + precision * (u - center))
+        pull = 2 * (u - center) / (scale**2 + (u - center) ** 2)
+        return float((tau * s * (share - right)).sum() + pull)
 
     expected = np.exp(brentq(derivative, center - 2, center + 2))
-    found = fit_temperature(scores, 1 - right, center=center, precision=precision)
+    found = fit_temperature(scores, 1 - right, center=center, scale=scale)
     assert found == pytest.approx(expected, rel=1e-3)
     # Rows that count half are as good as half of the rows.
     doubled = fit_temperature(
@@ -72,7 +73,7 @@ def test_the_temperature_is_the_root_of_its_derivative() -> None:
         np.tile(1 - right, 2),
         0.5,
         center=center,
-        precision=precision,
+        scale=scale,
     )
     assert doubled == pytest.approx(found, rel=1e-4)
     nothing = fit_temperature(np.empty((0, 2)), np.empty(0, dtype=np.intp), center=0.4)
@@ -83,8 +84,18 @@ def test_without_a_prior_the_temperature_is_the_log_odds_of_the_rows_that_are_ri
     # 70 of 100 rows right at scores (1, 0): τ = log(0.7 / 0.3).
     scores = np.column_stack([np.ones(100), np.zeros(100)])
     codes = (np.arange(100) >= 70).astype(np.intp)
-    found = fit_temperature(scores, codes, precision=1e-9)
+    found = fit_temperature(scores, codes, scale=1e6)
     assert found == pytest.approx(np.log(7 / 3), rel=1e-3)
+
+
+def test_twenty_labels_outweigh_a_prior_that_is_far_off() -> None:
+    # Candidates of texts: scores that promise 0.52 where 19 of 20 rows are right. The best power
+    # without a prior is log 19 / 0.08, some 37; a normal prior of the same scale stops at 4.
+    scores = np.column_stack([np.full(20, 0.08), np.zeros(20)])
+    codes = (np.arange(20) >= 19).astype(np.intp)
+    assert fit_temperature(scores, codes) > 12
+    # Four rows do not.
+    assert fit_temperature(scores[:4], codes[:4]) < 2
 
 
 def test_the_pool_is_a_weighted_geometric_mean() -> None:

@@ -177,13 +177,13 @@ def test_the_temperature_is_the_best_of_a_fine_grid(seed):
     scores = rng.normal(size=(25, 3)) * 2
     codes = rng.integers(3, size=25)
     weight = rng.random(25)
-    found = fit_temperature(scores, codes, weight, center=0.1, precision=2.0)
+    found = fit_temperature(scores, codes, weight, center=0.1, scale=0.7)
 
     def value(log_tau):
         logs = log_softmax(np.exp(log_tau) * scores, axis=1)[np.arange(25), codes]
-        return weight @ logs - (log_tau - 0.1) ** 2
+        return weight @ logs - np.log1p(((log_tau - 0.1) / 0.7) ** 2)
 
-    grid = np.linspace(-2.4, 2.6, 4_001)
+    grid = np.linspace(-2.9, 3.1, 6_001)
     best = grid[np.argmax([value(each) for each in grid])]
     assert_allclose(np.log(found), best, atol=3e-3)
     assert fit_temperature(np.empty((0, 2)), np.empty(0, dtype=int), center=0.5) == np.exp(0.5)
