@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.spatial.distance import cdist
+from sklearn.base import clone
 
 from leaven.graph import (
     Binary,
@@ -42,6 +43,17 @@ BUILDERS = [
 def test_a_training_row_is_joined_to_itself_alone(builder, form):
     fitted = builder.fit(form(ROWS))
     assert_allclose(fitted.weights_to(form(ROWS[[3, 11]])).toarray(), np.eye(20)[[3, 11]])
+
+
+@pytest.mark.parametrize("builder", BUILDERS, ids=repr)
+@pytest.mark.parametrize("cosine", [False, True])
+def test_dense_and_sparse_rows_join_either_graph(builder, cosine):
+    builder = clone(builder).set_params(metric="cosine" if cosine else "euclidean")
+    new = ROWS[:3] + 0.02
+    expected = builder.fit(ROWS).weights_to(new).toarray()
+    assert_allclose(builder.weights_to(sparse.csr_array(new)).toarray(), expected, atol=1e-10)
+    of_sparse = builder.fit(sparse.csr_array(ROWS))
+    assert_allclose(of_sparse.weights_to(new).toarray(), expected, atol=1e-7)
 
 
 @pytest.mark.parametrize("builder", BUILDERS, ids=repr)

@@ -34,6 +34,7 @@ class GraphBuilder(BaseEstimator):
     """
 
     graph_: Graph
+    _fitted_sparse: bool = False
     uses_features = True
     """False for builders that take only the number of rows from ``X``."""
 
@@ -65,6 +66,7 @@ class GraphBuilder(BaseEstimator):
             )
             if self._is_precomputed():
                 check_precomputed(X, square=True)
+            self._fitted_sparse = sparse.issparse(X)
         labeled = labeled_mask(y) if y is not None and self.uses_labels() else None
         if labeled is not None and len(labeled) != num_samples(X):
             raise ValueError(f"X has {num_samples(X)} rows, but y has {len(labeled)}.")
@@ -134,7 +136,15 @@ class GraphBuilder(BaseEstimator):
             )
             if self._is_precomputed():
                 check_precomputed(X_new, square=False)
+            else:
+                X_new = self._as_fitted(X_new)
         return self._weights_to(X_new)
+
+    def _as_fitted(self, X_new: Any) -> Any:
+        """New rows as a dense or a sparse matrix, whichever the rows of ``fit`` were."""
+        if self._fitted_sparse == sparse.issparse(X_new):
+            return X_new
+        return sparse.csr_array(X_new) if self._fitted_sparse else X_new.toarray()
 
     def _weights_to(self, X_new: Any) -> sparse.csr_array:
         raise ValueError(
