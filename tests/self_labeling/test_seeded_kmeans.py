@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.cluster import KMeans
@@ -45,6 +45,7 @@ def test_constrained_keeps_the_seeds_and_never_raises_the_objective(seed):
 
 
 @given(st.integers(0, 300))
+@example(85)  # the clearest first leaves a row without a cluster
 def test_links_hold(seed):
     X, y, truth = problem(seed, 24)
     rng = np.random.RandomState(seed)
@@ -93,3 +94,13 @@ def test_contradictions_are_named():
 )
 def test_sklearn_contract(estimator, check):
     check(estimator)
+
+
+def test_new_rows_where_every_row_is_a_center():
+    X = np.full((6, 2), 1e6)
+    model = SeededKMeansClassifier().fit(X, [0, 1, -1, -1, 0, 1])
+    assert_allclose(
+        model.predict_proba([[1e6, 1e6], [0.0, 0.0], [3e6, -1e8]]), np.full((3, 2), 0.5)
+    )
+    apart = SeededKMeansClassifier().fit([[0.0], [1.0], [0.0]], [0, 1, -1])
+    assert_allclose(apart.predict_proba([[-3.0], [0.4], [0.6]]), [[1, 0], [1, 0], [0, 1]])

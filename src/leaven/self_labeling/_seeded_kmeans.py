@@ -69,7 +69,8 @@ def assign_groups(
 
     Fixed groups come first, then those without such groups, then the others, the clearest ones
     first: the assignment of COP-k-means (Wagstaff et al., 2001) in an order that leaves fewer
-    groups without a cluster.
+    groups without a cluster. Where one is left without, the groups with the fewest clusters to
+    choose from come first instead, as in the coloring of graphs (Brélaz, 1979).
 
     Parameters
     ----------
@@ -83,20 +84,44 @@ def assign_groups(
     ValueError
         If a group has no cluster left.
     """
-    cluster = np.where(fixed >= 0, fixed, costs.argmin(axis=1))
-    bound = [each for each in apart if fixed[each] < 0]
-    taken = {each: int(fixed[each]) for each in apart if fixed[each] >= 0}
     two = np.partition(costs, 1, axis=1)
-    for each in sorted(bound, key=lambda group: two[group, 0] - two[group, 1]):
+    clearness = two[:, 0] - two[:, 1]
+    cluster = np.where(fixed >= 0, fixed, costs.argmin(axis=1))
+    for narrow_first in (False, True):
+        chosen = _assign_apart(costs, fixed, apart, clearness, narrow_first)
+        if chosen is not None:
+            cluster[list(chosen)] = list(chosen.values())
+            return cluster
+    raise ValueError(
+        "cannot_link leaves a row without a cluster: rows that must be apart from it have "
+        f"all {costs.shape[1]} of them. Remove a link."
+    )
+
+
+def _assign_apart(
+    costs: NDArray[np.float64],
+    fixed: NDArray[np.intp],
+    apart: dict[int, set[int]],
+    clearness: NDArray[np.float64],
+    narrow_first: bool,
+) -> dict[int, int] | None:
+    """Clusters of the groups in ``apart``, one after the other; None if one has no choice left."""
+    taken = {each: int(fixed[each]) for each in apart if fixed[each] >= 0}
+    waiting = sorted((each for each in apart if fixed[each] < 0), key=lambda each: clearness[each])
+
+    def free(each: int) -> list[int]:
         barred = {taken[other] for other in apart[each] if other in taken}
-        free = [k for k in range(costs.shape[1]) if k not in barred]
-        if not free:
-            raise ValueError(
-                "cannot_link leaves a row without a cluster: rows that must be apart from it have "
-                f"all {costs.shape[1]} of them. Remove a link."
-            )
-        cluster[each] = taken[each] = min(free, key=lambda k: costs[each, k])
-    return cluster
+        return [k for k in range(costs.shape[1]) if k not in barred]
+
+    while waiting:
+        # min takes the first of equals, which is the clearest.
+        each = min(waiting, key=lambda each: len(free(each))) if narrow_first else waiting[0]
+        waiting.remove(each)
+        choice = free(each)
+        if not choice:
+            return None
+        taken[each] = min(choice, key=lambda k: costs[each, k])
+    return taken
 
 
 class SeededKMeansClassifier(TransductionMixin, BaseEstimator):
@@ -240,8 +265,13 @@ class SeededKMeansClassifier(TransductionMixin, BaseEstimator):
         return fixed
 
     def _probabilities(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        check_magnitude(self, X)
         squared = euclidean_distances(X, self.cluster_centers_, squared=True)
-        return np.asarray(softmax(-squared / (2.0 * self._variance), axis=1))
+        # Only differences count, and a quotient of one alone may overflow: where all rows are
+        # centers, the variance is next to nothing.
+        farther = squared - squared.min(axis=1, keepdims=True)
+        with np.errstate(over="ignore"):
+            return np.asarray(softmax(-farther / (2.0 * self._variance), axis=1))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return class probabilities by the distances to the centers.
