@@ -135,3 +135,17 @@ def test_one_label_in_a_part_without_edges():
     found = estimate_proportions(graph, np.array([0, -1, -1, 1, 1, -1]), 2)
     assert_allclose(found.proportions.sum(), 1.0)
     assert (found.proportions > 0.2).all()
+
+
+@pytest.mark.parametrize("codes", [[0, 1, -1, 1, 0, 0, 1], [0, 1, -1, 2, 0, 1, 2]])
+def test_one_unlabeled_row_is_level_and_follows_the_names(codes):
+    # Normalized to equal masses, a single row belongs to all classes alike.
+    codes = np.array(codes)
+    k = codes.max() + 1
+    X = np.random.RandomState(5).normal(size=(7, 3))
+    found, _ = graph_evidence(KNNGraph(3).build(X), codes, k)
+    assert_allclose(found, np.full(k, 1 / k))
+    exchanged = np.where(codes < 0, -1, k - 1 - codes)
+    P = HarmonicClassifier().fit(X, codes).label_distributions_
+    Q = HarmonicClassifier().fit(X, exchanged).label_distributions_
+    assert_allclose(Q[:, ::-1], P, atol=1e-6)

@@ -31,6 +31,8 @@ _RIGHT, _RIGHT_OF, _PER_CLASS = 1.6, 2.0, 1.0
 # Labels left out, and numbers in memory at the most: each label is a column of all rows.
 _MOST_LEFT_OUT, _MOST_NUMBERS = 40, 20_000_000
 _TOLERANCE = 1e-3  # which class is larger needs no more digits
+# Scores that differ by rounding only are level.
+_LEVEL = 1e-9
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -145,15 +147,23 @@ def graph_evidence(
     Y = np.eye(n_classes)[owner]
     free = ~given
     scores = F[free] @ Y
-    shares = np.bincount(
-        (scores / np.maximum(scores.sum(axis=0), _TINY)).argmax(axis=1), minlength=n_classes
-    ) / max(int(free.sum()), 1)
+    votes = _votes(scores / np.maximum(scores.sum(axis=0), _TINY))
+    shares = votes.sum(axis=0) / max(len(votes), 1)
     confusions = np.zeros((n_classes, n_classes))
     if len(tested):
         means = (part.adjacency[tested] @ F) / part.degree[tested, None]
-        answer = left_out_scores(means, F[free].sum(axis=0), Y).argmax(axis=1)
-        np.add.at(confusions, (codes[tested], answer), 1.0)
+        answer = _votes(left_out_scores(means, F[free].sum(axis=0), Y))
+        np.add.at(confusions, codes[tested], answer)
     return shares, confusions
+
+
+def _votes(scores: NDArray[Any]) -> NDArray[np.float64]:
+    """One vote of each row for its best class; classes that are level share it.
+
+    A single unlabeled row is level after class mass normalization, whatever it is near to.
+    """
+    best = scores >= (1.0 - _LEVEL) * scores.max(axis=1, keepdims=True)
+    return np.asarray(best / best.sum(axis=1, keepdims=True), dtype=np.float64)
 
 
 def labels_to_leave_out(
