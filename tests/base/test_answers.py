@@ -103,6 +103,16 @@ def test_rows_that_do_not_sum_to_one_are_scaled() -> None:
     assert_array_equal(class_probabilities(fake([0, 1, 2], predict_proba=exact), [[0]]), exact)
 
 
+def test_half_precision_is_not_passed_on() -> None:
+    # 0.763 and 0.2366 are the nearest numbers of float16: their sum is 0.9996.
+    half = fake([0, 1], predict_proba=np.array([[0.763, 0.2366]], dtype=np.float16))
+    P = class_probabilities(half, np.zeros((1, 1)))
+    assert P.dtype == np.float64
+    assert_allclose(P.sum(axis=1), 1.0, atol=1e-12)
+    single = fake([0, 1], predict_proba=np.array([[0.25, 0.75]], dtype=np.float32))
+    assert class_probabilities(single, np.zeros((1, 1))).dtype == np.float32
+
+
 def test_one_vs_one_scores_are_refused() -> None:
     X = np.arange(8.0)[:, None]
     svc = SVC(decision_function_shape="ovo").fit(X, [0, 0, 1, 1, 2, 2, 3, 3])

@@ -187,8 +187,9 @@ def _checked(
 ) -> NDArray[Any]:
     """Refuse what is no distribution; scale rows that were not meant to sum to one."""
     name = f"{type(estimator).__name__}.{source}"
-    # float32 stays: with many classes the probabilities are the largest array there is.
-    P = found if found.dtype.kind == "f" else found.astype(np.float64)
+    # float32 stays: with many classes the probabilities are the largest array there is. The
+    # rounding of float16 would show in the sums.
+    P = found if found.dtype in (np.float32, np.float64) else found.astype(np.float64)
     if P.shape != (n_samples, n_classes):
         raise ValueError(
             f"{name} gave an array of shape {P.shape} for {n_samples} rows and {n_classes} "
