@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from leaven.generative import (
     SemiSupervisedGaussianMixture,
     SemiSupervisedGaussianNB,
     SemiSupervisedMixedNB,
 )
+from leaven.graph_based import AnchorGraphClassifier, LaplacianRLSClassifier, LaplacianSVC
 from leaven.self_labeling import SeededKMeansClassifier
-from tools import fuzz
+from tools import fuzz_estimators as fuzz
 
 Y = np.where(np.arange(16) < 6, np.arange(16) % 2, -1)
 # It fits the other ones many times over.
@@ -36,6 +38,25 @@ def test_ends_of_the_range(cls, scale):
         np.testing.assert_allclose(P.sum(axis=1), 1.0, atol=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("cls", CLASSIFIERS, ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_new_rows_at_the_ends_of_the_range(cls, form):
+    # Whole numbers, as some of them need.
+    X = np.random.RandomState(1).poisson(3, size=(16, 3)).astype(float)
+    message, P = None, None
+    with np.errstate(all="ignore"):
+        try:
+            model = fuzz.make(cls).fit(form(X), Y)
+            P = model.predict_proba(X * np.repeat([0.0, 1e200], 8)[:, None])
+        except (ValueError, TypeError) as error:
+            message = str(error)
+    if message is None:
+        assert fuzz.is_distribution(P)
+    else:
+        assert not [word for word in fuzz.INTERNAL if word in message]
+
+
 @pytest.mark.parametrize(
     "cls",
     [
@@ -43,6 +64,9 @@ def test_ends_of_the_range(cls, scale):
         SemiSupervisedGaussianMixture,
         SemiSupervisedMixedNB,
         SeededKMeansClassifier,
+        AnchorGraphClassifier,
+        LaplacianRLSClassifier,
+        LaplacianSVC,
     ],
 )
 def test_the_column_is_named(cls):

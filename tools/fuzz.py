@@ -7,8 +7,9 @@ case, and ``python -m tools.fuzz SUITE --seed N --count 1`` repeats it.
 - ``tables``: files of odd cells, names, dtypes, encodings and bytes through ``leaven label``.
   Every cell comes back as it was, or there is one line on standard error, exit code 2 and no file.
 - ``estimators``: every public classifier on odd dtypes, scales from 1e-300 to 1e300, degenerate
-  rows and all kinds of labels. Probabilities are finite and sum to one and new names for the
-  classes change nothing, or a message in words says why not.
+  rows and all kinds of labels. Probabilities are finite and sum to one, labels are kept, and the
+  same problem in other words (names, marks, containers, orders) has the same answer, or a message
+  says why not.
 - ``files``: model files, saved sessions of active learning and stores of results, with flipped
   bits or cut short, are noticed.
 - ``signals``: a run that is interrupted, terminated or killed leaves all of an output or nothing.
@@ -21,7 +22,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import csv
-import functools
 import importlib
 import io
 import json
@@ -40,6 +40,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from tools.fuzz_estimators import estimators
 
 Failure = str | None
 
@@ -81,8 +83,6 @@ NAMES = [
 ]
 METHODS = ["logistic-regression", "naive-bayes", "harmonic"]
 ENCODINGS = ["utf-8", "utf-8", "utf-8", "utf-8-sig", "utf-16", "latin-1"]
-# Words of libraries below leaven. A user can do nothing with them.
-INTERNAL = ["singular", "reshape", "broadcast", "dtype mismatch", "unpack", "NoneType", "index out"]
 
 
 def random_table(rng: random.Random) -> list[dict[str, str]] | None:
@@ -174,95 +174,6 @@ def tables(rng: random.Random, folder: Path) -> Failure:
         if [row[:width] for row in after] != filled and all(len(r) == width for r in filled):
             return f"cells changed: {filled[:3]} became {after[:3]}"
     return None
-
-
-@functools.cache
-def public_classifiers() -> list[type]:
-    """List leaven's public classifiers that learn from unlabeled rows and need no extra."""
-    from leaven import base, generative, graph_based, low_density, model_selection, self_labeling
-
-    modules = (generative, graph_based, low_density, self_labeling, model_selection)
-    found = [getattr(module, name) for module in modules for name in module.__all__]
-    odd = {"SemiSupervisedHMM"}  # takes sequences
-    return [
-        each
-        for each in found
-        if isinstance(each, type)
-        and hasattr(each, "predict_proba")
-        and each.__name__ not in odd
-        and base.learns_from_unlabeled(make(each))
-    ]
-
-
-def random_rows(rng: random.Random) -> np.ndarray:
-    """Make rows of an odd dtype and scale, some of them degenerate."""
-    numbers = np.random.RandomState(rng.randrange(2**31))
-    X = numbers.normal(size=(rng.randint(4, 30), rng.randint(1, 5)))
-    if rng.random() < 0.3:
-        X[:, rng.randrange(X.shape[1])] = rng.choice([0.0, 1.0, -7.5])
-    if rng.random() < 0.3:
-        X[: len(X) // 2] = X[0]
-    if rng.random() < 0.2:
-        X[rng.randrange(len(X))] = 0.0
-    X = X * 10.0 ** rng.choice([-300, -100, -8, -1, 0, 0, 0, 1, 8, 100, 300])
-    if rng.random() < 0.2:
-        X = np.abs(np.round(X))
-    kind = rng.choice([np.float64, np.float64, np.float32, np.int64])
-    if kind is np.int64:
-        X = np.clip(X, -1e6, 1e6)
-    with np.errstate(over="ignore"):
-        return X.astype(kind)
-
-
-def estimators(rng: random.Random, folder: Path) -> Failure:
-    """Fit a classifier on odd rows and labels."""
-    cls = rng.choice(public_classifiers())
-    model = make(cls)
-    X = random_rows(rng)
-    codes = np.array([rng.choice([-1, 0, 1, 2]) for _ in range(len(X))])
-    first, other = rng.choice(
-        [
-            ((0, 1, 2), (5, 6, 7)),
-            (("a", "b", "c"), ("k", "l", "m")),
-            ((True, False, True), (0, 1, 0)),
-        ]
-    )
-    answers = []
-    for names in (first, other):
-        y = [None if code < 0 else names[code] for code in codes]
-        try:
-            fitted = make(cls).fit(X, np.array(y, dtype=object))
-            answers.append(np.asarray(fitted.label_distributions_))
-            answers.append(np.asarray(fitted.predict_proba(X)))
-        except (ValueError, TypeError, MemoryError) as error:
-            text = str(error)
-            if any(word in text for word in INTERNAL) or not text:
-                return f"{model}: {type(error).__name__}: {text}"
-            return None
-    for P in answers:
-        if not np.isfinite(P).all() or not np.allclose(P.sum(axis=1), 1, atol=1e-4):
-            return f"{model}: probabilities {P[~np.isclose(P.sum(axis=1), 1)][:2]}"
-    same_order = len(set(first)) == len(set(other)) and first[0] != True  # noqa: E712
-    if same_order and not np.allclose(answers[0], answers[2], atol=1e-6):
-        return f"{model}: other names of the classes, other answers"
-    return None
-
-
-def make(cls: type) -> Any:
-    """Make a classifier with few iterations, on something it can wrap."""
-    import inspect
-
-    from sklearn.naive_bayes import GaussianNB
-
-    known = inspect.signature(cls).parameters
-    params: dict[str, Any] = {}
-    if "estimator" in known:
-        params["estimator"] = GaussianNB()
-    if "random_state" in known:
-        params["random_state"] = 0
-    if "candidates" in known:
-        params["candidates"] = ["logistic-regression", "harmonic"]
-    return cls(**params)
 
 
 def files(rng: random.Random, folder: Path) -> Failure:

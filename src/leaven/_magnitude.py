@@ -14,6 +14,13 @@ MAX_MAGNITUDE = 1e150
 def check_magnitude(caller: Any, X: Any, largest: float = MAX_MAGNITUDE) -> None:
     """Refuse values whose squares would overflow on the way, and name the column.
 
+    Parameters
+    ----------
+    caller : estimator or str
+        What the message speaks of.
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    largest : float, default=1e150
+
     Examples
     --------
     >>> import numpy as np
@@ -35,8 +42,9 @@ def check_magnitude(caller: Any, X: Any, largest: float = MAX_MAGNITUDE) -> None
     sizes = np.maximum(np.abs(np.ravel(ends[0])), np.abs(np.ravel(ends[1])))
     column = int(sizes.argmax())
     if float(sizes[column]) > largest:
+        name = caller if isinstance(caller, str) else type(caller).__name__
         raise ValueError(
-            f"{type(caller).__name__} computes with squares of the values of X, and those of "
+            f"{name} computes with squares of the values of X, and those of "
             f"column {column} are too large for that, up to {sizes[column]:.3g}. Scale the columns "
             "first, for example by sklearn.preprocessing.StandardScaler."
         )

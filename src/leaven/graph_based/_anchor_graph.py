@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from leaven._compat import Interval, StrOptions, validate_params_of
 from leaven._labels import class_prior, one_hot
+from leaven._magnitude import check_magnitude
 from leaven.base import TransductionMixin
 from leaven.exceptions import UnreachedWarning
 from leaven.graph_based import _anchor_passes as passes
@@ -176,6 +177,7 @@ class AnchorGraphClassifier(TransductionMixin, BaseEstimator):
             rows, sizes, dtype = self._open_partitions(as_partitions(X, y))
         else:
             X, codes = self._validate_fit(X, y, dtype=list(passes.DTYPES))
+            check_magnitude(self, X)
             rows = LocalPartitions([passes.Rows(X, codes)], named=False)
             sizes, dtype = [len(X)], X.dtype
         rng = check_random_state(self.random_state)
@@ -236,6 +238,7 @@ class AnchorGraphClassifier(TransductionMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        check_magnitude(self, X)
         parts = [
             self._answers.of(
                 anchor_weights(

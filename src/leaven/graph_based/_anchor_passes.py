@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 
 from leaven._compat import num_samples
 from leaven._labels import UNLABELED, one_hot
+from leaven._magnitude import check_magnitude
 from leaven.base import normalize_rows
 from leaven.graph_based._anchors import AnchorStatistics, anchor_statistics, anchor_weights
 from leaven.partitions import Block, codes_of
@@ -112,6 +113,7 @@ def check_block(block: Block, reader: Reader, dtype: Any, classes: NDArray[Any])
         empty = np.empty((0, reader.n_features_in_), dtype=dtype)
         return Rows(empty, np.empty(0, dtype=np.intp))
     X = validate_data(reader, block.X, dtype=dtype, reset=False)
+    check_magnitude("AnchorGraphClassifier", X)
     codes = codes_of(block.y, classes)
     check_consistent_length(X, codes)
     return Rows(X, codes)

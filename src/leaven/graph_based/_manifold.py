@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from leaven._compat import HasMethods, Interval, StrOptions
 from leaven._labels import UNLABELED, class_prior
+from leaven._magnitude import check_magnitude
 from leaven.base import TransductionMixin
 from leaven.exceptions import ConvergenceWarning
 from leaven.graph import KNNGraph
@@ -138,6 +139,7 @@ class _ManifoldClassifier(TransductionMixin, BaseEstimator):
                 f"A precomputed kernel must be square, with one row and column a row of the "
                 f"data; got shape {X.shape}."
             )
+        check_magnitude(self, X)
         laplacian = self._laplacian(X, codes)
         self.gamma_ = self.gamma
         if self.gamma is None and self.kernel in ("rbf", "poly"):
@@ -223,6 +225,7 @@ class _ManifoldClassifier(TransductionMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        check_magnitude(self, X)
         values = self._deformation.values(X, self._coefficients) + self.intercept_
         return values[:, 0] if values.shape[1] == 1 else values
 
