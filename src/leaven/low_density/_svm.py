@@ -239,6 +239,8 @@ def _minimize_envelope(
             if change <= 1e-4 * rate * slope + 1e-15 * primal:
                 break
             rate *= 0.5
+        else:  # Not even the shortest step descends: nothing is left but rounding.
+            break
         vector = (vector[0] + rate * direction[0], vector[1] + rate * direction[1])
         bias += rate * db
         margins, ((up, un), new_duals, loss) = new_margins, trial
