@@ -14,21 +14,35 @@ from __future__ import annotations
 
 import argparse
 import ast
+import importlib
 import os
 import random
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "leaven"
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.txt")
 
+LIBRARIES = (
+    "networkx",
+    "pandas",
+    "scipy.optimize",
+    "scipy.sparse.csgraph",
+    "scipy.stats",
+    "sklearn.ensemble",
+    "sklearn.semi_supervised",
+    "sklearn.utils.estimator_checks",
+)
 # What a line is exchanged for: the nearest operator that still gives a value of the same kind.
 EXCHANGES: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.GtE,
@@ -160,12 +174,18 @@ def mutated(path: str, source: str, number: int) -> str:
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
-def tests_of_module(path: str) -> list[str]:
-    """Name the tests that are to notice a change in a module, its own doctests first."""
-    package = path.split("/")[0]
+def tests_of_module(path: str) -> list[list[str]]:
+    """Name the tests that are to notice a change in a module, the quickest first.
+
+    Its doctests and the file of its name come before those of the package, so that most mutants
+    take some seconds.
+    """
+    package, name = path.split("/")[0], path.split("/")[-1].removeprefix("_")
     named = TESTS_OF.get(path, [f"tests/{package}"])
-    own = [name for name in named if (ROOT / name).exists()]
-    return [f"src/leaven/{path}", *(own or ["tests"])]
+    wide = [name for name in named if (ROOT / name).exists()] or ["tests"]
+    own = f"tests/{path.rpartition('/')[0]}/test_{name}".replace("//", "/")
+    first = [f"src/leaven/{path}", *([own] if (ROOT / own).exists() else [])]
+    return [first, wide]
 
 
 def draw(n: int, seed: int) -> list[tuple[Mutant, int]]:
@@ -198,23 +218,79 @@ def survives(copy: Path, mutant: Mutant, number: int, seconds: float) -> bool | 
     """Run the tests on a mutant; None if they did not end, which counts as noticed."""
     file = copy / "src" / "leaven" / mutant.path
     original = file.read_text(encoding="utf-8")
-    file.write_text(mutated(mutant.path, original, number), encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
+    for tests in tests_of_module(mutant.path):
+        file.write_text(mutated(mutant.path, original, number), encoding="utf-8")
+        try:
+            outcome, failed = run_tests(copy, tests, seconds)
+        finally:
+            file.write_text(original, encoding="utf-8")
+        if outcome is None:
+            return None
+        # A test that fails without the mutant as well has noticed nothing.
+        if not outcome and run_tests(copy, failed or tests, seconds)[0]:
+            return False
+        if not outcome:
+            raise RuntimeError(f"{failed or tests} fails without {mutant} too")
+    return True
+
+
+def run_tests(copy: Path, tests: list[str], seconds: float) -> tuple[bool | None, list[str]]:
+    """Run some tests until the first failure; tell whether all passed, and name what failed.
+
+    In a fork, which has the libraries below leaven already: importing them takes longer than
+    most of the tests. None is for tests that did not end.
+    """
+    for library in LIBRARIES:
+        importlib.import_module(library)
+    note = copy / "failed.txt"
+    note.unlink(missing_ok=True)
+    child = os.fork()
+    if child == 0:
+        os.setsid()  # programs that the tests start end with them
+        os._exit(_run_pytest(copy, tests, note))
+    deadline = time.monotonic() + seconds
+    while True:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            # 5: nothing was collected, as in a module without doctests.
+            passed = os.waitstatus_to_exitcode(status) in (0, 5)
+            return passed, note.read_text(encoding="utf-8").splitlines() if note.exists() else []
+        if time.monotonic() > deadline:
+            os.killpg(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return None, []
+        time.sleep(0.05)
+
+
+class _FirstFailure:
+    """A plugin of pytest that writes down the test that failed, or the file that did not load."""
+
+    def __init__(self, note: Path) -> None:
+        self.note = note
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.failed and not self.note.exists():
+            self.note.write_text(report.nodeid, encoding="utf-8")
+
+    pytest_collectreport = pytest_runtest_logreport
+
+
+def _run_pytest(copy: Path, tests: list[str], note: Path) -> int:
+    """Run pytest in the copy, whatever comes; give its exit code."""
+    paths = [str(copy / "src"), str(copy)]
+    os.environ.update(PYTHONPATH=os.pathsep.join(paths), CI="1")
+    sys.path[:] = [*paths, *(path for path in sys.path if path not in ("", str(ROOT)))]
+    for name in [name for name in sys.modules if name.split(".")[0] in ("tools", "leaven")]:
+        del sys.modules[name]
+    os.chdir(copy)
+    quiet = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(quiet, stream)
     try:
-        done = subprocess.run(
-            [*command, *tests_of_module(mutant.path)],
-            cwd=copy,
-            env={**os.environ, "PYTHONPATH": f"{copy / 'src'}{os.pathsep}{copy}", "CI": "1"},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=seconds,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return None
-    finally:
-        file.write_text(original, encoding="utf-8")
-    return done.returncode == 0
+        options = ["-q", "-x", "-p", "no:cacheprovider"]
+        return int(pytest.main([*options, *tests], plugins=[_FirstFailure(note)]))
+    except BaseException:
+        return 1
 
 
 def run(n: int, seed: int, seconds: float) -> Iterator[tuple[Mutant, bool | None]]:
@@ -225,7 +301,12 @@ def run(n: int, seed: int, seconds: float) -> Iterator[tuple[Mutant, bool | None
             ROOT, copy, ignore=shutil.ignore_patterns(".git", ".venv", "docs/_build", ".*_cache")
         )
         for mutant, number in draw(n, seed):
-            yield mutant, survives(copy, mutant, number, seconds)
+            try:
+                survived = survives(copy, mutant, number, seconds)
+            except RuntimeError as error:
+                print(f"not counted: {error}", flush=True)
+                continue
+            yield mutant, survived
 
 
 def main() -> int:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import os
 
 import pytest
 
-from tools.mutants import draw, mutated, places
+from tools.mutants import draw, mutated, places, run_tests, survives
 from tools.mutants import tests_of_module as folders_of
 
 SOURCE = '''
@@ -56,6 +57,59 @@ def test_draws_repeat_and_reach_every_package():
 
 
 def test_tests_of_a_package():
-    assert folders_of("graph/_knn.py") == ["src/leaven/graph/_knn.py", "tests/graph"]
-    assert folders_of("_labels.py")[1:] == ["tests/test_labels.py"]
-    assert folders_of("_progress.py")[1:] == ["tests"]
+    assert folders_of("graph/_knn.py") == [["src/leaven/graph/_knn.py"], ["tests/graph"]]
+    own = ["src/leaven/graph/_weights.py", "tests/graph/test_weights.py"]
+    assert folders_of("graph/_weights.py") == [own, ["tests/graph"]]
+    assert folders_of("_progress.py")[1] == ["tests"]
+    assert folders_of("_labels.py")[1] == ["tests/test_labels.py"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_tests_run_in_the_copy_and_end_in_time(tmp_path):
+    (tmp_path / "src" / "leaven").mkdir(parents=True)
+    for name, body in {
+        "copied": "import leaven\n\ndef test():\n    assert 'src' in leaven.__path__[0]",
+        "broken": "def test():\n    assert False",
+        "endless": "import time\n\ndef test():\n    time.sleep(600)",
+        "empty": "",
+    }.items():
+        (tmp_path / f"test_{name}.py").write_text(body)
+    (tmp_path / "src" / "leaven" / "__init__.py").write_text("")
+    assert run_tests(tmp_path, ["test_copied.py"], 300.0) == (True, [])
+    assert run_tests(tmp_path, ["test_broken.py"], 300.0) == (False, ["test_broken.py::test"])
+    assert run_tests(tmp_path, ["test_empty.py"], 300.0) == (True, [])
+    assert run_tests(tmp_path, ["test_endless.py"], 3.0) == (None, [])
+
+
+SMALL = """
+def twice(x):
+    return 2 * x  # TEST
+
+
+def idle(x):
+    return x + 0
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_what_fails_without_the_mutant_is_an_error(tmp_path):
+    module = tmp_path / "src" / "leaven" / "_small.py"
+    module.parent.mkdir(parents=True)
+    (module.parent / "__init__.py").write_text("")
+    module.write_text(SMALL)
+    tests = tmp_path / "tests"
+    tests.mkdir()
+    check = tests / "test_small.py"
+    check.write_text("from leaven import _small\n\ndef test():\n    assert _small.twice(3) == 6\n")
+    found = places("_small.py", SMALL)
+
+    def outcome(change: str) -> bool | None:
+        number = next(i for i, mutant in enumerate(found) if mutant.change == change)
+        return survives(tmp_path, found[number], number, 300.0)
+
+    assert outcome("Mult -> Div") is False
+    assert outcome("Add -> Sub") is True
+    assert module.read_text() == SMALL
+    check.write_text("def test():\n    assert False\n")
+    with pytest.raises(RuntimeError, match=r"test_small\.py::test.* fails without"):
+        outcome("Add -> Sub")
