@@ -1,11 +1,16 @@
 """Speed of every graph method on one ready graph of 70,000 nodes.
 
-    python benchmarks/graph_based.py [methods] [mincut] [sweep] [spectral]
+    python benchmarks/graph_based.py [methods] [mincut] [sweep] [spectral] [solves] [pipeline]
 
 ``methods``: k = 10, 10 classes, ten labels a class (MNIST from ``LEAVEN_DATA`` or made-up
 rows): each method's time beside the time of building the exact graph. ``mincut``: two
 classes, a million nodes. ``sweep``: one sweep of loopy belief propagation beside one copy of
 as many bytes as it must touch. ``spectral``: 80 eigenvectors beside ``eigsh(which="SM")``.
+``solves``: up to ``--largest`` rows x 16 columns, ten classes and one label in a hundred rows:
+harmonic functions and Poisson learning on a ready graph, Poisson's time over harmonic's, and an
+iteration's time over that of a copy of as many bytes as it must move. ``pipeline``: graph and
+solve of as many rows beside graphlearning's own (its 10 neighbors by annoy, its Poisson
+learning), if installed. Both in processor time on one thread (``OMP_NUM_THREADS=1``).
 """
 
 from __future__ import annotations
@@ -21,8 +26,11 @@ from sklearn.datasets import make_blobs
 from sklearn.frozen import FrozenEstimator
 
 import leaven.graph_based as gb
-from graph import few_labels, mnist_or_made, timed
+from graph import few_labels, mnist_or_made, processor_seconds, timed
+from leaven._optional import is_installed
 from leaven.graph import KNNGraph
+from leaven.graph_based._harmonic import harmonic_function
+from leaven.graph_based._poisson import poisson_sources, solve_poisson
 
 warnings.simplefilter("ignore")
 # Without a graph that is given: kernels of all rows, and anchors.
@@ -101,6 +109,88 @@ def spectral(n_eigenvectors=80):
     print(f"80 eigenvectors: {ours:.1f} s, eigsh SM {peer:.1f} s{note}, ratio {peer / ours:.1f}")
 
 
+def blobs(n):
+    X, truth = make_blobs(n, 16, centers=400, cluster_std=3.0, random_state=0)
+    return X.astype(np.float32), truth % 10
+
+
+def copied_bytes_per_second():
+    source = np.ones(1 << 26, dtype=np.float32)
+    target = np.empty_like(source)
+    return (
+        2
+        * source.nbytes
+        / min(processor_seconds(lambda: np.copyto(target, source))[1] for _ in range(5))
+    )
+
+
+def bytes_of_iteration(n, n_entries, k):
+    """What a step of block conjugate gradients moves at least, in single precision.
+
+    The matrix once; x, residual and directions read and written once, twice for the latter two
+    (the products decide what comes next); the product written once and read twice.
+    """
+    return 8 * n_entries + 4 * n + 4 * n * k * (2 + 4 + 4 + 3)
+
+
+def solves(largest):
+    speed = copied_bytes_per_second()
+    print(f"# a copy moves {speed / 1e9:.1f} GB/s")
+    for n in (largest // 4, largest):
+        X, truth = blobs(n)
+        graph = KNNGraph(algorithm="approximate").build(X)
+        for per_class in (10, n // 1_000):
+            y = few_labels(truth, per_class)
+            (_, _, harmonic), first = processor_seconds(
+                lambda graph=graph, y=y: harmonic_function(graph, y, 10)
+            )
+            sources, _ = poisson_sources(graph, y, 10)
+            (_, poisson), second = processor_seconds(
+                lambda graph=graph, sources=sources: solve_poisson(graph, sources)
+            )
+            # As many steps more take the difference: set-up and refinement are not in it.
+            _, short = processor_seconds(
+                lambda graph=graph, sources=sources: solve_poisson(graph, sources, max_iter=2)
+            )
+            step = (second - short) / (poisson.n_iter - 2)
+            bound = bytes_of_iteration(n, graph.adjacency.nnz + n, 10) / speed
+            print(
+                f"{n:9,} rows, {per_class:5d} labels per class: harmonic {first:6.1f} s "
+                f"({harmonic.method}, {harmonic.n_iter} steps), Poisson {second:6.1f} s "
+                f"({poisson.n_iter} steps), ratio {second / first:.2f} (goal 1.5); a step "
+                f"{1e3 * step:.0f} ms, bytes-bound {1e3 * bound:.0f} ms, ratio {step / bound:.1f} "
+                "(goal 4)",
+                flush=True,
+            )
+
+
+def pipeline(n):
+    X, truth = blobs(n)
+    y = few_labels(truth, n // 1_000)
+    for cls in (gb.HarmonicClassifier, gb.PoissonClassifier):
+        model, ours = processor_seconds(
+            lambda cls=cls: cls(KNNGraph(10, algorithm="approximate")).fit(X, y)
+        )
+        accuracy = (model.transduction_ == truth)[y < 0].mean()
+        print(f"{cls.__name__:20s} {n:,} rows: {ours:7.1f} s, accuracy {accuracy:.3f}", flush=True)
+    if not is_installed("graphlearning"):
+        print("graphlearning is not installed")
+        return
+    import graphlearning
+
+    def peer():
+        W = graphlearning.weightmatrix.knn(X, 10)
+        labeled = np.flatnonzero(y >= 0)
+        return graphlearning.ssl.poisson(W).fit_predict(labeled, y[labeled])
+
+    answer, seconds = processor_seconds(peer)
+    accuracy = (answer == truth)[y < 0].mean()
+    print(
+        f"graphlearning's Poisson {n:,} rows: {seconds:7.1f} s, accuracy {accuracy:.3f}; "
+        f"ratio to PoissonClassifier {seconds / ours:.1f}"
+    )
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("parts", nargs="*", default=["methods", "mincut", "sweep", "spectral"])
@@ -114,3 +204,7 @@ if __name__ == "__main__":
         sweep()
     if "spectral" in options.parts:
         spectral()
+    if "solves" in options.parts:
+        solves(options.largest)
+    if "pipeline" in options.parts:
+        pipeline(options.largest)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.sparse.linalg import cg
 
-from leaven.solvers import _linear, solve_spd
+from leaven.solvers import _block_cg, _linear, solve_spd
 
 
 def spd(n, seed, condition=50.0):
@@ -51,8 +51,8 @@ def test_residuals_are_relative_to_each_column_and_absolute_for_zero_columns():
 def test_chunks_of_rows_give_the_products_of_whole_arrays(n, n_directions, n_columns, rows):
     rng = np.random.default_rng(n + 41 * n_directions)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_linear, "_ROWS", rows)
-        work = _linear._Workspace(n, n_directions, n_columns, np.float64)
+        patch.setattr(_block_cg, "_ROWS", rows)
+        work = _block_cg._Workspace(n, n_directions, n_columns, np.float64)
     P, Q, AP = rng.normal(size=(3, n, n_directions))
     x = rng.normal(size=(n, n_columns))
     step, S = rng.normal(size=(2, n_directions, n_directions))
@@ -74,14 +74,18 @@ def test_chunks_of_rows_give_the_products_of_whole_arrays(n, n_directions, n_col
 def test_a_block_as_wide_as_the_space_solves_in_one_step():
     A = spd(5, 2)
     unit = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0]
-    x, n_iter, too_slow = _linear._one_block(A, unit, np.full(5, 1e-9), 1e9, 20, False)
+    x, n_iter, too_slow = _block_cg._one_block(
+        A.__matmul__, unit, np.full(5, 1e-9), 1e9, 20, False, np.float64
+    )
     assert (n_iter, too_slow) == (1, False)
     assert_allclose(x, np.linalg.solve(A.toarray(), unit), atol=1e-8)
 
 
 def test_a_block_of_nothing_takes_no_step():
     A = spd(5, 2)
-    x, n_iter, too_slow = _linear._one_block(A, np.zeros((5, 2)), np.full(2, 0.1), 10.0, 20, False)
+    x, n_iter, too_slow = _block_cg._one_block(
+        A.__matmul__, np.zeros((5, 2)), np.full(2, 0.1), 10.0, 20, False
+    )
     assert (n_iter, too_slow) == (0, False)
     assert_array_equal(x, 0.0)
 
@@ -92,7 +96,7 @@ def test_a_block_step_minimizes_over_the_space_spanned_so_far(k):
     A = spd(40, 3, condition=200.0)
     dense = A.toarray()
     unit = np.linalg.qr(np.random.default_rng(1).normal(size=(40, 3)))[0]
-    x, n_iter, _ = _linear._one_block(A, unit, np.zeros(3), 1e9, k, False)
+    x, n_iter, _ = _block_cg._one_block(A.__matmul__, unit, np.zeros(3), 1e9, k, False, np.float64)
     assert n_iter == k
     space = np.hstack([np.linalg.matrix_power(dense, i) @ unit for i in range(k)])
     basis = np.linalg.qr(space)[0]
@@ -101,7 +105,7 @@ def test_a_block_step_minimizes_over_the_space_spanned_so_far(k):
 
 
 def test_slow_convergence_is_given_up_only_when_asked_for(monkeypatch):
-    monkeypatch.setattr(_linear, "_PATIENCE", 10)
+    monkeypatch.setattr(_block_cg, "_PATIENCE", 10)
     n = 3_000
     # A path held at one end: information moves one node per step.
     path = sparse.diags_array(
@@ -111,7 +115,9 @@ def test_slow_convergence_is_given_up_only_when_asked_for(monkeypatch):
     unit = np.random.default_rng(0).normal(size=(n, 1))
     unit /= np.linalg.norm(unit)
     for give_up in (True, False):
-        _, n_iter, too_slow = _linear._one_block(S, unit, np.full(1, 1e-6), 1e6, 30, give_up)
+        _, n_iter, too_slow = _block_cg._one_block(
+            S.__matmul__, unit, np.full(1, 1e-6), 1e6, 30, give_up, np.float64
+        )
         assert (n_iter, too_slow) == ((10, True) if give_up else (30, False))
 
 

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.semi_supervised import LabelPropagation
 
 from leaven.graph import Graph, KNNGraph
-from leaven.solvers import _linear, solve_dirichlet, solve_spd
+from leaven.solvers import _block_cg, _linear, solve_dirichlet, solve_spd
 
 
 def system(n=400, n_columns=5, seed=0):
@@ -145,7 +145,7 @@ def test_one_more_label_from_the_last_answer():
 
 @pytest.mark.parametrize("rows", [7, 400, 4_096])
 def test_chunks_of_any_size_solve_the_same_system(rows, monkeypatch):
-    monkeypatch.setattr(_linear, "_ROWS", rows)
+    monkeypatch.setattr(_block_cg, "_ROWS", rows)
     A, B = system()
     solution = solve_spd(A, B, method="cg", tol=1e-11)
     assert_allclose(solution.x, np.linalg.solve(A.toarray(), B), atol=1e-8)
