@@ -3,16 +3,23 @@
     python benchmarks/annotate.py speed [ROWS ...]     key -> saved + next rows, start-up, memory
     python benchmarks/annotate.py labels [TRIALS]      simulated annotator on five data sets
 
-``speed`` posts labels as the page does while the learner refits in its own process, beside the
-same server without a learner; "cpu ms" is the processor time of server and client per key, which a
-busy machine does not change. The page itself has the next row before the key is pressed, so
-the times bound what a user can notice. ``labels`` counts the labels that "most useful next"
-needs to reach the accuracy of random questions with 200 labels, and the keys per labeled row
-when whole clusters are labeled.
+``speed`` posts labels as the page does while the learner refits in its own process, beside the same
+server without a learner. A key includes the write to the disk and the request for the next row. On
+a machine that others use too, a key also waits for a processor; "own" leaves that wait out (Linux
+counts it for each thread), so it is what a machine with a free core shows, and "processor" is the
+processor time of server and client per key. "load" is the number of processes that wanted a
+processor in the last minute. The page itself has the next row before the key is pressed, so
+the times bound what a user can notice.
+
+``labels`` counts the labels that "most useful next" needs to reach the accuracy of random
+questions with 200 labels, and presses the keys of someone who labels cluster by cluster: "all seen"
+looks at every row and unchecks what does not belong, "eight seen" looks at the eight rows that a
+cluster shows and labels it only if they are of one class.
 """
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -26,16 +33,20 @@ import pandas as pd
 
 from leaven._labels import UNLABELED
 from leaven.app import AnnotateOptions, open_page
-from leaven.app._answers import Mind, Request
-from leaven.app._learner import ProcessLearner
+from leaven.app._answers import Answers, Mind, Request
+from leaven.app._events import EventStore
+from leaven.app._learner import ProcessLearner, Ready
 from leaven.app._orders import RANDOM_EVERY, typical_first
 from leaven.app._prepared import neighbors, prepare
+from leaven.app._session import Session
+from leaven.app._sheet import Sheet
 from leaven.datasets import load_example
 
 REACH = 200  # random labels whose accuracy is to be reached
 KEYS = int(os.environ.get("LEAVEN_KEYS", "300"))  # of one measurement
 PAUSE = 0.1  # seconds between keys: a person who reads is slower
 TEST_EVERY = 5  # steps of ten labels
+SEEN = 8  # rows that a cluster shows
 
 
 def texts(n_rows: int) -> pd.DataFrame:
@@ -58,6 +69,15 @@ def memory(pid: int | str) -> float:
     return float("nan")
 
 
+def waited_ms() -> float:
+    """How long the threads of this process were ready to run and had no processor, in all."""
+    total = 0
+    for file in Path("/proc/self/task").glob("*/schedstat"):
+        with contextlib.suppress(OSError):  # the thread ended meanwhile
+            total += int(file.read_text().split()[1])
+    return total / 1e6
+
+
 class Keys:
     """Post one label, then ask for the rows that follow, as the page does."""
 
@@ -65,6 +85,8 @@ class Keys:
         self.page, self.truth = page, truth
         self.token = page.address.partition("token=")[2]
         self.number = 0
+        self.spent_ms: list[float] = []
+        self.own_ms: list[float] = []
         self.connect()
 
     def connect(self) -> None:
@@ -81,19 +103,21 @@ class Keys:
         self.number += 1
         action = {"key": f"key-{self.number:08d}", "kind": "label", "rows": [row]}
         action["label"] = self.truth[row]
-        start = time.perf_counter()
+        start, spent, waited = time.perf_counter(), time.process_time(), waited_ms()
         self.send("POST", "/api/actions", {"actions": [action]})
         self.send("GET", "/api/questions?n=1")
-        return 1000 * (time.perf_counter() - start)
+        taken = 1000 * (time.perf_counter() - start)
+        self.spent_ms.append(1000 * (time.process_time() - spent))
+        self.own_ms.append(taken - (waited_ms() - waited))
+        return taken
 
     def press_while(self, page, *, learning: bool) -> np.ndarray:
         """Press keys, ten a second, while the learner refits after each of them, or rests."""
         learner = page.session.learner
         if not learning:
             page.session.learner = None
-        before = time.process_time()
+        self.spent_ms, self.own_ms = [], []
         times = self.run(KEYS, PAUSE)
-        self.processor_ms = 1000 * (time.process_time() - before) / len(times)
         page.session.learner = learner
         return times
 
@@ -107,10 +131,13 @@ class Keys:
 
 
 def speed(sizes: list[int]) -> None:
-    print("                                      idle, ms         retraining, ms")
     print(
-        "rows     learner  start s  ready s       p50     p99       p50     p99   cpu ms refitted "
-        " server MB  learner MB"
+        "                                 idle, ms     retraining, ms       own, ms  processor, ms"
+    )
+    print(
+        "rows     learner start s ready s   p50   p99     p50     p99   p50     p99   p50     p99"
+        "  models  load  server MB  learner MB",
+        flush=True,
     )
     for n_rows in sizes:
         table = texts(n_rows)
@@ -142,24 +169,31 @@ def measure(table: pd.DataFrame, classes: tuple[str, ...], with_learner: bool) -
             ready = time.perf_counter() - start
             keys.connect()
             idle = keys.press_while(page, learning=False)
-            before = newest_version(page)
+            n_models = count_models(page)
             busy = keys.press_while(page, learning=True)
-            n_fits = (newest_version(page) or 0) != (before or 0)
             child = memory(made[0]._process.pid) if made else float("nan")
+            own, spent = (np.quantile(each, [0.5, 0.99]) for each in (keys.own_ms, keys.spent_ms))
             print(
-                f"{len(table):<8} {'yes' if made else 'no':<8} {started:7.2f} {ready:8.1f} "
-                f"{np.median(idle):9.1f} {np.quantile(idle, 0.99):7.1f} "
-                f"{np.median(busy):9.1f} {np.quantile(busy, 0.99):7.1f} "
-                f"{keys.processor_ms:8.1f} {'yes' if n_fits else 'no':>8} "
-                f"{memory('self'):10.0f} {child:11.0f}",
+                f"{len(table):<8} {'yes' if made else 'no':<7} {started:7.2f} {ready:7.1f} "
+                f"{np.median(idle):5.1f} {np.quantile(idle, 0.99):5.1f} "
+                f"{np.median(busy):7.1f} {np.quantile(busy, 0.99):7.1f} "
+                f"{own[0]:5.1f} {own[1]:7.1f} {spent[0]:5.1f} {spent[1]:7.1f} "
+                f"{n_models():7d} {os.getloadavg()[0]:5.1f} {memory('self'):10.0f} {child:11.0f}",
                 flush=True,
             )
 
 
-def newest_version(page) -> int | None:
-    """The last label that the model in use has seen."""
-    answers = page.session.knowledge.answers
-    return None if answers is None else answers.version
+def count_models(page):
+    """Count the models that the learner hands over from now on."""
+    hear, versions = page.session.knowledge.take, set()
+
+    def take(news) -> None:
+        if isinstance(news, Answers):
+            versions.add(news.version)
+        hear(news)
+
+    page.session.knowledge.take = take
+    return lambda: len(versions)
 
 
 def data_sets() -> dict[str, tuple[pd.DataFrame, list[str], np.ndarray]]:
@@ -227,7 +261,11 @@ def label_until(mind: Mind, truth: np.ndarray, order: str, stop: int, seed: int)
 
 
 def labels(n_trials: int) -> None:
-    print("data set         rows  random at 200  labels for it   share   keys per row in clusters")
+    print("                                                        all seen      eight seen")
+    print(
+        "data set         rows  random at 200  labels for it  share  keys/row  keys/row  right",
+        flush=True,
+    )
     shares = []
     for name, (table, words, target) in data_sets().items():
         truth = np.unique(target, return_inverse=True)[1]
@@ -248,9 +286,10 @@ def labels(n_trials: int) -> None:
             reach.append(goal)
             needed.append(reached[0] if reached else REACH)
         shares.append(float(np.mean(needed)) / REACH)
+        every, glance = (by_cluster(table, words, truth, prepared, n) for n in (None, SEEN))
         print(
-            f"{name:<16} {len(truth):5d} {np.mean(reach):13.3f} {np.mean(needed):14.0f} "
-            f"{shares[-1]:7.2f} {keys_per_row(prepared.cluster, truth):17.3f}",
+            f"{name:<16} {len(truth):5d} {np.mean(reach):14.3f} {np.mean(needed):14.0f} "
+            f"{shares[-1]:6.2f} {every[0]:9.2f} {glance[0]:9.2f} {glance[1]:6.3f}",
             flush=True,
         )
     print(
@@ -258,14 +297,49 @@ def labels(n_trials: int) -> None:
     )
 
 
-def keys_per_row(cluster: np.ndarray, truth: np.ndarray) -> float:
-    """One key per cluster for its majority, and one for each row that is unchecked and labeled."""
-    keys = 0
-    for number in np.unique(cluster):
-        counts = np.bincount(truth[cluster == number])
-        wrong = counts.sum() - counts.max()
-        keys += 1 + 2 * wrong
-    return float(keys / len(truth))
+def by_cluster(table, words, truth, prepared, seen: int | None) -> tuple[float, float]:
+    """Label all rows, cluster by cluster, then the others one by one.
+
+    Returns the keys per row, each unchecked box among them, and the share of right labels.
+    """
+    names = [f"c{code}" for code in range(int(truth.max()) + 1)]
+    with tempfile.TemporaryDirectory() as folder:
+        store = EventStore(Path(folder) / "l.db")
+        session = Session(Sheet(table, "label", text=words), store, "ann", classes=names)
+        things = prepared.things
+        session.hear(Ready(prepared.cluster, prepared.distance, things, prepared.about_clusters))
+        n_keys, left = 0, []
+        for number in np.unique(prepared.cluster):
+            found = session.cluster(int(number))
+            shown = found["open"] if seen is None else glimpse(found)
+            counts = np.bincount(truth[shown], minlength=len(names))
+            label = int(counts.argmax())
+            if seen is not None and counts[label] < len(shown):
+                left += found["open"]  # mixed: row by row
+                continue
+            wrong = {row for row in shown if truth[row] != label}
+            left += sorted(wrong)
+            n_keys += len(wrong) + 1
+            record(
+                session, "bulk", [row for row in found["open"] if row not in wrong], names[label]
+            )
+        for row in left:
+            n_keys += 1
+            record(session, "hand", [row], names[truth[row]])
+        right = float(np.mean(session.board.codes == truth))
+        assert session.board.counts()["hand"] + session.board.counts()["bulk"] == len(truth)
+        session.close()
+    return n_keys / len(truth), right
+
+
+def glimpse(found) -> list[int]:
+    """The rows of a cluster that the page shows."""
+    return [line["row"] for line in found["typical"] + found["atypical"]]
+
+
+def record(session, source: str, rows: list[int], name: str) -> None:
+    key = f"{source}-{rows[0]:08d}"
+    session.record({"key": key, "kind": "label", "rows": rows, "label": name, "source": source})
 
 
 if __name__ == "__main__":

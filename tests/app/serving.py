@@ -82,11 +82,22 @@ class Forked(Client):
 
 
 def _serve(table, labels, options, connection) -> None:
+    room = options.pop("room", None)
     settings = AnnotateOptions(**{"port": 0, **options})
     with open_page(table, "kind", labels, settings, learner=None) as page:
+        if room is not None:
+            limit_files(labels, room)
         connection.send(page.address)
         with contextlib.suppress(KeyboardInterrupt):
             page.wait()
+
+
+def limit_files(labels: Path, room: int) -> None:
+    """Let this process write so many bytes more, as if the disk were full then."""
+    import resource
+
+    size = os.path.getsize(f"{labels}-wal")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + room, resource.RLIM_INFINITY))
 
 
 def wait_for(condition, seconds: float = 60.0):

@@ -1,5 +1,7 @@
 """Kappa against scikit-learn and the table of Fleiss's example."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
@@ -30,14 +32,30 @@ def test_full_agreement_on_one_class_is_one():
     assert fleiss_kappa(np.array([[3, 0], [3, 0]])) == 1.0
 
 
+def patterns(rows):
+    return Counter(frozenset(labels.items()) for labels in rows.values())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_with_the_same_labels_count_as_often_as_they_are(seed):
+    rng = np.random.default_rng(seed)
+    first = rng.integers(0, 3, 200)
+    second = np.where(rng.random(200) < 0.7, first, rng.integers(0, 3, 200))
+    rows = {i: {"ann": f"c{first[i]}", "bob": f"c{second[i]}"} for i in range(200)}
+    found = agreement(patterns(rows))
+    assert found["kappa"] == pytest.approx(cohen_kappa_score(first, second), abs=1e-4)
+    assert (found["n_rows"], found["people"]) == (200, ["ann", "bob"])
+
+
 def test_more_than_two_people_use_fleiss_on_the_rows_that_all_share():
     rows = {
         "r": {"ann": "a", "bob": "a", "cid": "b"},
         "s": {"ann": "b", "bob": "b", "cid": "b"},
         "t": {"ann": "a", "bob": "b"},
     }
-    found = agreement(rows)
+    found = agreement(patterns(rows))
     assert (found["measure"], found["n_rows"]) == ("Fleiss' kappa", 2)
     # p_o = (1/3 + 1) / 2, p_e = (2/6)^2 + (4/6)^2
     assert found["kappa"] == pytest.approx((2 / 3 - 5 / 9) / (4 / 9), abs=1e-3)
-    assert agreement({"t": {"ann": "a", "bob": "b"}, "u": {"bob": "a", "cid": "a"}}) is None
+    apart = {"t": {"ann": "a", "bob": "b"}, "u": {"bob": "a", "cid": "a"}}
+    assert agreement(patterns(apart)) is None

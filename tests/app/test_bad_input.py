@@ -3,15 +3,18 @@
 import os
 import socket
 import threading
+import urllib.parse
+import urllib.request
+from ipaddress import ip_address
 
 import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from leaven.app import image_table
+from leaven.app import AnnotateOptions, image_table, open_page
 from leaven.app._images import image_file
-from leaven.app._token import token_of
+from leaven.app._token import keep_port, port_of, token_of
 from leaven.cli import main
 from leaven.cli._annotate import _offer
 from leaven.cli._common import BadInput
@@ -57,7 +60,7 @@ def test_a_table_that_cannot_be_labeled_is_one_line(run, tmp_path, content, targ
     assert code == 2
     assert message in said
     assert len(said.splitlines()) == 1
-    assert not (tmp_path / "t.csv.labels.db").exists() or content
+    assert [path.name for path in tmp_path.iterdir() if path.suffix != ".csv"] == []
 
 
 def test_numbers_are_no_classes(run, tmp_path):
@@ -65,6 +68,21 @@ def test_numbers_are_no_classes(run, tmp_path):
     code, said = run(written(tmp_path, table), "--target", "price")
     assert code == 2
     assert "regression" in said
+    assert not (tmp_path / "t.csv.labels.db").exists()
+
+
+def test_an_output_that_cannot_be_written_is_said_before_the_work(run, tmp_path, fruit):
+    file = written(tmp_path, fruit)
+    for out, message in [
+        (tmp_path / "no" / "out.csv", "does not exist"),
+        (tmp_path / "out.docx", "out.docx"),
+        (file, "is the table to label"),
+    ]:
+        code, said = run(file, "--target", "kind", "--out", out)
+        assert code == 2
+        assert message in said
+        assert len(said.splitlines()) == 1
+    assert not (tmp_path / "t.csv.labels.db").exists()
 
 
 def test_a_missing_file_a_missing_guide_and_an_unknown_method(run, tmp_path, fruit):
@@ -117,6 +135,57 @@ def test_a_port_in_use_takes_the_next_one(tmp_path, fruit):
         assert command.end()[0] == 0
 
 
+def test_a_table_keeps_its_port(tmp_path, fruit, monkeypatch):
+    """A page that waits for its server to come back asks at the port that it knows."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        usual = taken.getsockname()[1]
+        monkeypatch.setattr("leaven.app._annotate.PORT", usual)
+        options = AnnotateOptions(classes=("a", "b"), port=usual)
+
+        def address():
+            with open_page(fruit, "kind", tmp_path / "l.db", options, learner=None) as page:
+                return page.address
+
+        first = address()
+        assert f":{usual}/" not in first
+    assert address() == first
+    # A port that the user names is another matter.
+    options = AnnotateOptions(classes=("a", "b"), port=int(first.split(":")[2].split("/")[0]) + 1)
+    assert address() != first
+
+
+def test_a_page_for_every_network_tells_both_addresses(tmp_path, fruit, capsys, monkeypatch):
+    options = AnnotateOptions(classes=("a", "b"), host="0.0.0.0", port=0)
+    with open_page(fruit, "kind", tmp_path / "l.db", options, learner=None) as page:
+        assert page.address.startswith("http://127.0.0.1:")
+        other = urllib.parse.urlsplit(page.elsewhere)
+        assert str(ip_address(other.hostname)) == other.hostname
+        assert page.elsewhere.partition(":")[2].split(":")[1] == page.address.split(":")[2]
+        with urllib.request.urlopen(page.elsewhere, timeout=30) as answer:
+            assert answer.status == 200
+    monkeypatch.setattr("leaven.app._annotate.LabelingPage.wait", lambda page: None)
+    file = written(tmp_path, fruit)
+    arguments = [str(file), "--target", "kind", "--host", "0.0.0.0", "--port", "0", "--no-browser"]
+    found = CliRunner().invoke(main, ["annotate", *arguments])
+    assert "From other computers: http://" in found.stderr
+    assert found.stdout.startswith("http://127.0.0.1:")
+
+
+def test_an_address_of_six_is_in_brackets(tmp_path, fruit):
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        pytest.skip("needs IPv6")
+    options = AnnotateOptions(classes=("a", "b"), host="::1", port=0)
+    with open_page(fruit, "kind", tmp_path / "l.db", options, learner=None) as page:
+        assert page.address.startswith("http://[::1]:")
+        with urllib.request.urlopen(page.address, timeout=30) as answer:
+            assert answer.status == 200
+
+
 def test_without_a_browser_the_address_is_printed(tmp_path, fruit, monkeypatch):
     file = written(tmp_path, fruit)
     monkeypatch.setattr("webbrowser.open", lambda address: False)
@@ -151,7 +220,7 @@ def test_a_place_that_cannot_be_written_is_said(run, tmp_path, fruit):
     )
     assert code == 2
     assert "Is the directory writable?" in said
-    assert "--labels" in said
+    assert "pass --labels 'elsewhere/l.db'." in said
 
 
 def test_a_file_that_became_read_only_is_507_and_loses_nothing(ask, open_session, fruit):
@@ -200,7 +269,18 @@ def test_tokens_are_kept_for_their_user_alone(tmp_path):
         assert file.stat().st_mode & 0o077 == 0
     file.write_text("{ not json")
     assert token_of("one", tmp_path) != token  # lost, and made anew
-    assert token_of("one", tmp_path / "a.png" / "under") != token  # no place to keep it
+    (tmp_path / "file").touch()
+    assert token_of("one", tmp_path / "file" / "under") != token  # no place to keep it
+
+
+def test_ports_are_remembered_and_rubbish_is_not(tmp_path):
+    assert port_of("one", tmp_path) is None
+    keep_port("one", 8711, tmp_path)
+    keep_port("two", 8712, tmp_path)
+    assert (port_of("one", tmp_path), port_of("two", tmp_path)) == (8711, 8712)
+    for rubbish in ('{"one": 99999}', '{"one": "8711"}', "[8711]", "{"):
+        (tmp_path / "annotate-ports.json").write_text(rubbish)
+        assert port_of("one", tmp_path) is None
 
 
 def test_two_servers_that_start_at_once_both_work(tmp_path, fruit):

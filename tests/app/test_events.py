@@ -1,5 +1,6 @@
 """The event file: appended, never changed, complete after a kill."""
 
+import os
 import sqlite3
 
 import pytest
@@ -115,3 +116,54 @@ def test_another_sqlite_file_is_refused(tmp_path):
 def test_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(TableError, match="Is the directory writable"):
         EventStore(tmp_path / "no" / "a.db")
+
+
+def write(store, key):
+    with store.transaction():
+        store.insert(Draft(key, "skip", ("r",)), user="ann")
+
+
+def test_a_file_that_was_removed_or_replaced_is_noticed(tmp_path):
+    path, aside = tmp_path / "a.db", tmp_path / "aside.db"
+    store = EventStore(path)
+    write(store, "k-1")
+    os.rename(path, aside)
+    with pytest.raises(CannotSaveError, match=r"a\.db was removed or replaced while the page was"):
+        write(store, "k-2")
+    path.write_text("no database at all")
+    with pytest.raises(CannotSaveError, match="removed or replaced"):
+        write(store, "k-2")
+    os.replace(aside, path)
+    write(store, "k-3")
+    assert [event.key for event in store.since(0)] == ["k-1", "k-3"]
+
+
+def test_a_fact_that_can_wait_leaves_events_safe(tmp_path):
+    store = EventStore(tmp_path / "a.db")
+    store.keep_fact("curve", [1, 2], at_once=False)
+    assert store._db.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL again
+    assert EventStore(tmp_path / "a.db").fact("curve") == [1, 2]
+    store._db.execute("PRAGMA query_only=ON")
+    with pytest.raises(CannotSaveError):
+        store.keep_fact("curve", [3], at_once=False)
+    assert store._db.execute("PRAGMA synchronous").fetchone() == (2,)
+
+
+def test_a_file_that_nobody_used_can_be_discarded(tmp_path):
+    path = tmp_path / "a.db"
+    EventStore(path).discard()
+    assert not path.exists()
+    store = EventStore(path)
+    write(store, "k-1")
+    store.discard()
+    again = EventStore(path)
+    assert [event.key for event in again.since(0)] == ["k-1"]
+    again.discard()
+    assert path.exists()
+
+
+def test_a_file_that_cannot_be_read_is_said(tmp_path):
+    store = EventStore(tmp_path / "a.db")
+    store._db.execute("DROP TABLE events")
+    with pytest.raises(CannotSaveError, match="cannot be read: no such table"):
+        store.since(0)

@@ -131,15 +131,24 @@ def test_the_reasons_of_a_row_are_its_own_things_the_strongest_first():
         {"plum": 0, "stone": 1, "sour": 2}, ["size"], np.array([[3], [4]], np.int32), ["s", "l"]
     )
     evidence = Evidence(np.array([[0.7, 0], [2.1, 0], [-1, 3], [0, 0.4], [0.2, 0]], np.float32))
-    found = evidence.of_row(things, 1, ["Sour plum and a STONE", "stone again"], 0)
+    said = things.words_in(["Sour plum and a STONE", "stone again"])
+    assert said == [0, 1, 2]
+    found = evidence.of_row(things, 1, said, 0)
     assert found == {"words": ["stone", "plum"], "columns": [["size", "l"]]}
-    assert evidence.of_row(things, 0, ["sour plum"], 1) == {
+    assert evidence.of_row(things, 1, said, 0, most=1)["words"] == ["stone"]
+    assert evidence.of_row(things, 0, [2, 0], 1) == {
         "words": ["sour"],
         "columns": [["size", "s"]],
     }
     # A class that came after the last fit has no evidence yet.
-    assert evidence.of_row(things, 0, ["sour"], 5) == {"words": [], "columns": []}
+    assert evidence.of_row(things, 0, [2], 5) == {"words": [], "columns": []}
     assert evidence.of_group(things, 1) == ["sour", "size: s"]
+
+
+def test_words_are_looked_for_in_what_is_shown_of_a_text():
+    things = Things({"stone": 0, "plum": 1}, [], np.empty((1, 0), np.int32), [])
+    assert things.words_in(["plum " * 3_990 + "stone"]) == [0, 1]
+    assert things.words_in(["plum " * 4_000 + "stone"]) == [1]
 
 
 def test_a_text_column_without_words_is_no_error():

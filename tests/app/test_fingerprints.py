@@ -1,5 +1,6 @@
 """Rows are recognized when the table was sorted, grew or was edited."""
 
+import numpy as np
 import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,3 +53,16 @@ def test_changed_and_gone_rows_are_told_apart():
     assert (found.changed, found.gone, found.n_new, found.moved) == ([(1, "b")], ["d"], 0, False)
     assert compare_rows(["a", "b"], ["b", "a"]).moved
     assert not compare_rows(["a", "b"], ["a", "x", "b"]).moved
+
+
+def test_whole_numbers_stay_themselves_in_a_column_with_gaps():
+    before = pd.DataFrame({"n": [3, -40, 0], "x": [1.5, 2.0, 10.0]})
+    grown = pd.concat([before, pd.DataFrame({"n": [np.nan], "x": [1.0]})], ignore_index=True)
+    assert grown["n"].dtype == float
+    names = fingerprints(before, ["n", "x"])
+    assert fingerprints(grown, ["n", "x"])[:3] == names
+    # As a CSV file holds them, before and after pandas wrote it again.
+    texts = pd.DataFrame({"n": ["3", "-40.0", "0.00"], "x": ["1.5", "2", "10"]})
+    assert fingerprints(texts, ["n", "x"]) == names
+    others = pd.DataFrame({"n": ["3.01", "30", "v3.0", "3.0.0", ".0"]})
+    assert len(set(fingerprints(others, ["n"])) | {names[0]}) == 6

@@ -12,6 +12,7 @@ from leaven.app._answers import HeldOut
 from leaven.app._board import BY_HAND, FREE, GIVEN, IN_BULK, Board
 from leaven.app._events import Event
 from leaven.app._knowledge import Knowledge
+from leaven.app._learner import Ready
 from leaven.app._questions import Questions
 from leaven.app._sheet import Sheet
 
@@ -79,8 +80,8 @@ def test_the_model_ranks_and_the_random_order_follows():
 
 def test_clusters_lead_before_there_is_a_model():
     cluster = np.arange(N_ROWS) % 3
-    ready = SimpleNamespace(cluster=cluster, distance=np.arange(N_ROWS, dtype=np.float32))
-    asking = questions_of([FREE] * N_ROWS, ready=ready)
+    asking = questions_of([FREE] * N_ROWS)
+    asking.knowledge.take(Ready(cluster, np.arange(N_ROWS, dtype=np.float32), None, None))
     assert [row for row, _ in asking.next("useful", 4)] == [0, 1, 2, 3]
     assert [row for row, _ in asking.next("cluster", 4)] == [0, 3, 6, 9]
 

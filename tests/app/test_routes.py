@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from leaven.app._routes import MOST_BYTES, ROUTES, Access, Content, Site
+from leaven.app._routes import _FILES, MOST_BYTES, ROUTES, Access, Content, Site
 from leaven.app._server import Windows
 
 from .conftest import HOST, TOKEN
@@ -31,7 +31,7 @@ def test_the_page_and_its_files(ask, open_session, fruit):
     assert (status, page.media_type) == (200, "text/html; charset=utf-8")
     text = page.data.decode()
     assert "{{" not in text
-    for name in ("style.css", "net.js", "view.js", "panels.js", "app.js", "icon.svg"):
+    for name in _FILES.keys() - {"page.html"}:
         assert f"/static/{name}?token={TOKEN}" in text
         assert ask(session, "GET", f"/static/{name}")[0] == 200
     # Nothing is loaded from elsewhere, and no script or style stands in the page itself.
@@ -71,6 +71,30 @@ def test_who_is_let_in(ask, open_session, fruit, headers, path, status):
     assert answer[0] == status
     if status == 403:
         assert set(answer[1]) == {"ok", "error"}
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        (HOST, 200),
+        ("192.0.2.7:8710", 200),
+        ("[2001:db8::7]:8710", 200),
+        ("192.0.2.7:80", 403),
+        ("192.0.2.7", 403),
+        ("evil.example:8710", 403),
+        ("192.0.2.7.evil.example:8710", 403),
+    ],
+)
+def test_a_server_for_every_network_answers_to_addresses_not_to_names(
+    ask, open_session, fruit, host, status
+):
+    access = Access(TOKEN, frozenset({HOST}), any_address=8710)
+    site = Site(open_session(fruit, classes=CLASSES), access, "t.csv")
+    headers = {"host": host, "origin": f"http://{host}"}
+    assert ask(site, "POST", "/api/actions", actions(label(1, 1)), headers)[0] == status
+    closed = Site(site.session, Access(TOKEN, frozenset({HOST})), "t.csv")
+    if host != HOST:
+        assert ask(closed, "GET", "/api/progress", headers={"host": host})[0] == 403
 
 
 def test_a_write_from_another_site_changes_nothing(ask, open_session, fruit):

@@ -144,6 +144,33 @@ def test_kills_lose_nothing_that_was_acknowledged(start, tmp_path, capsys):
             sys.stdout.write(f"{KILLS} kills, {len(acknowledged)} labels acknowledged, none lost\n")
 
 
+def test_a_disk_that_fills_up_loses_nothing_that_was_acknowledged(start, tmp_path):
+    """The system itself refuses to write more, in the middle of an event."""
+    page = start(room=200_000)
+    acknowledged = []
+
+    def fill_up():
+        for number in range(400):
+            page.ask("/api/actions", {"actions": [label(number, number % 40)]})
+            acknowledged.append(f"key-{number:08d}")
+
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        fill_up()
+    assert refused.value.code == 507
+    assert b"cannot be written" in refused.value.read()
+    refused.value.close()
+    assert len(acknowledged) > 2
+    assert page.ask("/api/progress")["progress"]["version"] == len(acknowledged)
+    page.kill()
+    again = start()
+    assert again.ask("/api/actions", {"actions": [label(999, 0)]})["results"][0]["ok"]
+    store = sqlite3.connect(tmp_path / "l.db")
+    keys = [key for (key,) in store.execute("SELECT key FROM events ORDER BY id")]
+    assert store.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    store.close()
+    assert keys == [*acknowledged, "key-00000999"]
+
+
 def test_annotate_returns_when_the_page_is_closed(fruit, tmp_path, capsys):
     found = {}
 

@@ -199,6 +199,46 @@ def test_changed_rows_are_named_and_asked_again(open_session, fruit):
     assert again.row(5)["label"] == "apple"
 
 
+def test_a_grown_table_of_numbers_keeps_its_labels(open_session, fruit):
+    table = fruit.assign(pips=range(40))
+    press(open_session(table, classes=CLASSES), "label", 4, "cherry")
+    more = pd.DataFrame({"text": ["a new one"], "grams": [7.0], "kind": ""})
+    grown = pd.concat([table, more], ignore_index=True)
+    assert grown["pips"].dtype == float  # pandas has no whole numbers beside a gap
+    again = open_session(grown, classes=CLASSES)
+    assert again.row(4)["label"] == "cherry"
+    assert again.changed_rows() == {"n_new": 1, "moved": False, "changed": [], "n_gone": 0}
+
+
+def test_no_key_waits_while_words_are_looked_for(open_session, fruit, monkeypatch):
+    session = open_session(fruit, classes=CLASSES, learner=True)
+    for row in range(8):
+        press(session, "label", row, truth(row))
+    held = []
+    suggestion = session.knowledge.suggestion
+
+    def watched(*arguments):
+        held.append(session.lock._is_owned())
+        return suggestion(*arguments)
+
+    monkeypatch.setattr(session.knowledge, "suggestion", watched)
+    assert all(question["suggestion"] for question in session.questions("useful", 20))
+    assert held == [False] * 20
+
+
+def test_the_words_of_a_row_are_looked_for_once(open_session, fruit, monkeypatch):
+    session = open_session(fruit, classes=CLASSES, learner=True)
+    for row in range(8):
+        press(session, "label", row, truth(row))
+    expected = [session.suggestion(row) for row in range(40)]
+    monkeypatch.setattr(session.sheet, "text_of", lambda row: pytest.fail("looked again"))
+    assert [session.suggestion(row) for row in range(40)] == expected
+    monkeypatch.undo()
+    monkeypatch.setattr("leaven.app._knowledge._MOST_KEPT", 3)
+    assert [session.suggestion(row) for row in (*range(40), 0)] == [*expected, expected[0]]
+    assert len(session.knowledge._words) <= 40
+
+
 def test_a_further_column_changes_nothing(open_session, fruit):
     press(open_session(fruit, classes=CLASSES), "label", 4, "cherry")
     again = open_session(fruit.assign(more=range(40)), classes=CLASSES)
@@ -284,6 +324,10 @@ def test_clusters_tell_what_they_are(open_session, fruit):
     assert found["telling"]
     kinds = {truth(row) for row in found["open"]}
     assert len(kinds) == 1
+    press(session, "label", found["open"][:3], "apple", source="bulk")
+    press(session, "skip", found["open"][4])
+    again = session.cluster(found["cluster"])
+    assert (again["n_free"], len(again["open"])) == (found["n_free"] - 4, len(found["open"]))
 
 
 def test_near_duplicates(open_session, fruit):

@@ -1,5 +1,7 @@
 """What events add up to, against a replay from scratch."""
 
+from collections import Counter
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -95,6 +97,20 @@ def stories(draw):
         events.append(Event(f"k{number}", what, tuple(rows), value, source, id=number, user=user))
         open_steps[user].append(number)
     return events
+
+
+@given(stories())
+def test_patterns_count_rows_by_who_gave_which_label(events):
+    state = replayed(events)
+    expected = Counter()
+    for row in ROWS:
+        marks = state.marks(row).items()
+        labels = {user: m.value for user, m in marks if m.kind == "label" and m.by_hand}
+        if len(labels) > 1:
+            expected[frozenset(labels.items())] += 1
+    assert state.patterns == expected
+    assert all(state.patterns.values())
+    assert state.n_disagreements == len(state.disagreements())
 
 
 @given(stories())

@@ -9,14 +9,18 @@ import numpy as np
 
 from leaven.statistics import cohen_kappa, fleiss_kappa
 
+Pattern = frozenset[tuple[str, Any]]
+"""Who gave which label to a row: pairs of user and label."""
 
-def agreement(ratings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
+
+def agreement(patterns: Mapping[Pattern, int]) -> dict[str, Any] | None:
     """Summarize how far people agree on the rows that they share.
 
     Parameters
     ----------
-    ratings : mapping of row to mapping of user to label
-        Rows with at least two labels.
+    patterns : mapping of pattern to int
+        How many rows have these labels of these people; at least two people each. There are few
+        patterns, however many rows.
 
     Returns
     -------
@@ -27,24 +31,25 @@ def agreement(ratings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None
     Examples
     --------
     >>> from leaven.app._agreement import agreement
-    >>> rows = {"r1": {"ann": "a", "bob": "a"}, "r2": {"ann": "b", "bob": "a"}}
-    >>> agreement(rows)
+    >>> same, other = (frozenset({("ann", name), ("bob", "a")}) for name in "ab")
+    >>> agreement({same: 1, other: 1})
     {'measure': "Cohen's kappa", 'kappa': 0.0, 'n_rows': 2, 'people': ['ann', 'bob']}
     """
-    people = sorted({user for labels in ratings.values() for user in labels})
-    shared = [labels for labels in ratings.values() if len(labels) == len(people)]
+    people = sorted({user for pattern in patterns for user, _ in pattern})
+    shared = [(dict(pattern), n) for pattern, n in patterns.items() if len(pattern) == len(people)]
     if not shared:
         return None
-    names = sorted({label for labels in shared for label in labels.values()}, key=str)
-    codes = np.array([[names.index(labels[user]) for user in people] for labels in shared])
+    names = sorted({label for labels, _ in shared for label in labels.values()}, key=str)
+    once = np.array([[names.index(labels[user]) for user in people] for labels, _ in shared])
+    codes = np.repeat(once, [n for _, n in shared], axis=0)
     if len(people) == 2:
         measure, kappa = "Cohen's kappa", cohen_kappa(codes[:, 0], codes[:, 1])
     else:
-        counts = np.array([np.bincount(row, minlength=len(names)) for row in codes])
+        counts = (codes[:, :, None] == np.arange(len(names))).sum(axis=1)
         measure, kappa = "Fleiss' kappa", fleiss_kappa(counts)
     return {
         "measure": measure,
         "kappa": round(kappa, 4),
-        "n_rows": len(shared),
+        "n_rows": len(codes),
         "people": people,
     }

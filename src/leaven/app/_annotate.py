@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import getpass
 import os
+import socket
 import webbrowser
 from collections.abc import Callable, Collection, Hashable, Iterator
 from dataclasses import dataclass
@@ -18,14 +19,15 @@ from leaven.app._export import labeled_table
 from leaven.app._learner import ProcessLearner, Subject
 from leaven.app._models import AUTO
 from leaven.app._routes import Access, Site
-from leaven.app._server import Server, Windows, free_socket
+from leaven.app._server import Server, Windows, free_socket, own_address
 from leaven.app._session import Session
 from leaven.app._sheet import Sheet
-from leaven.app._token import token_of
+from leaven.app._token import keep_port, port_of, token_of
 from leaven.selection import candidate_names
 from leaven.tables import TableError, as_pandas
 
 LOCAL = "127.0.0.1"
+EVERYWHERE = ("0.0.0.0", "::")  # listens to every network
 PORT = 8710  # registered for nothing (IANA, 2024)
 _GLANCE = 0.25  # seconds between two looks whether the page was closed
 
@@ -171,6 +173,8 @@ def annotate(
     with open_page(table, target, path, options) as page:
         # A notebook shows it as a link; nothing is printed by a library otherwise.
         print(f"Label at {page.address}", flush=True)  # noqa: T201
+        if page.elsewhere is not None:
+            print(f"From other computers {page.elsewhere}", flush=True)  # noqa: T201
         if browser:
             webbrowser.open(page.address)
         page.wait_until_closed()
@@ -187,11 +191,14 @@ class LabelingPage:
         With the token.
     session : Session
     windows : Windows
+    elsewhere : str, optional
+        The address for other computers, where the page listens to every network.
     """
 
     address: str
     session: Session
     windows: Windows
+    elsewhere: str | None = None
 
     def result(self) -> pd.DataFrame:
         """Return the table as labeled so far."""
@@ -250,8 +257,7 @@ def open_page(
     """
     check_method(options.method)
     store = EventStore(labels)
-    with contextlib.ExitStack() as stack:
-        stack.callback(store.close)
+    try:
         sheet = Sheet(
             table,
             target,
@@ -260,7 +266,12 @@ def open_page(
             images=options.images,
             content=store.fact("columns"),
         )
-        sock = free_socket(options.host, options.port)
+        sock = free_socket(options.host, _wanted_port(store, options.port))
+    except BaseException:
+        store.discard()
+        raise
+    with contextlib.ExitStack() as stack:
+        stack.callback(store.close)
         stack.callback(sock.close)
         made = None if learner is None else learner(subject_of(sheet, options))
         session = Session(
@@ -275,10 +286,14 @@ def open_page(
         port = sock.getsockname()[1]
         windows = Windows()
         token = token_of(session.seed)
-        hosts = {f"{name}:{port}" for name in (LOCAL, "localhost", options.host)}
+        if options.port:
+            keep_port(session.seed, port)
+        open_to_all = options.host in EVERYWHERE
+        names = {LOCAL, "localhost", socket.gethostname() if open_to_all else options.host}
+        hosts = frozenset(f"{_in_address(name)}:{port}" for name in names)
         site = Site(
             session,
-            Access(token, frozenset(hosts)),
+            Access(token, hosts, any_address=port if open_to_all else None),
             options.title,
             images=Path(options.image_folder or os.curdir),
             on_seen=windows.saw,
@@ -286,7 +301,27 @@ def open_page(
         )
         server = Server(site, sock)
         stack.enter_context(server.in_thread())
-        yield LabelingPage(f"http://{options.host}:{port}/?token={token}", session, windows)
+
+        def address(host: str) -> str:
+            return f"http://{_in_address(host)}:{port}/?token={token}"
+
+        yield LabelingPage(
+            address(LOCAL if open_to_all else options.host),
+            session,
+            windows,
+            address(own_address()) if open_to_all else None,
+        )
+
+
+def _wanted_port(store: EventStore, port: int) -> int:
+    """The port at which this table was served before, where any would do."""
+    seed = store.fact("seed")
+    before = port_of(seed) if port == PORT and seed is not None else None
+    return port if before is None else before
+
+
+def _in_address(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def subject_of(sheet: Sheet, options: AnnotateOptions) -> Subject:

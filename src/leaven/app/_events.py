@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sqlite3
 import threading
 import time
@@ -120,11 +121,13 @@ class EventStore:
         self.path = Path(path)
         self._lock = threading.RLock()
         existed = self.path.exists() and self.path.stat().st_size > 0
+        self.is_new = not existed
         try:
             self._db = sqlite3.connect(
                 self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
             )
             self._open(existed)
+            self._identity = _identity(self.path)
         except sqlite3.Error as error:
             raise _not_opened(self.path, error) from error
 
@@ -156,6 +159,7 @@ class EventStore:
             If nothing could be written; then nothing was.
         """
         with self._lock:
+            self._check_in_place()
             try:
                 self._db.execute("BEGIN IMMEDIATE")
                 try:
@@ -168,6 +172,14 @@ class EventStore:
                 with contextlib.suppress(sqlite3.Error):
                     self._db.execute("ROLLBACK")
                 raise CannotSaveError(f"{self.path} cannot be written: {error}.") from error
+
+    def _check_in_place(self) -> None:
+        """Raise if the file was removed or replaced: SQLite would write on, and nobody find it."""
+        if _identity(self.path) != self._identity:
+            raise CannotSaveError(
+                f"{self.path} was removed or replaced while the page was open. Put it back, or "
+                "download the table and start again."
+            )
 
     def insert(self, draft: Draft, *, user: str) -> Event:
         """Append one event inside a :meth:`transaction`."""
@@ -202,11 +214,14 @@ class EventStore:
 
     def _select(self, condition: str, values: Sequence[Any]) -> list[Event]:
         with self._lock:
-            found = self._db.execute(
-                "SELECT key, kind, rows, value, source, why, shown, undoes, id, time, user "
-                f"FROM events WHERE {condition} ORDER BY id",
-                values,
-            ).fetchall()
+            try:
+                found = self._db.execute(
+                    "SELECT key, kind, rows, value, source, why, shown, undoes, id, time, user "
+                    f"FROM events WHERE {condition} ORDER BY id",
+                    values,
+                ).fetchall()
+            except sqlite3.OperationalError as error:
+                raise CannotSaveError(f"{self.path} cannot be read: {error}.") from error
         return [
             Event(
                 key=key,
@@ -230,13 +245,38 @@ class EventStore:
             row = self._db.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
         return None if row is None else json.loads(row[0])
 
-    def keep_fact(self, name: str, value: Any) -> None:
-        """Keep a value of JSON under a name: what the table looked like, the learning curve."""
-        with self.transaction():
-            self._db.execute(
-                "INSERT OR REPLACE INTO facts VALUES (?, ?)",
-                (name, json.dumps(value)),
-            )
+    def keep_fact(self, name: str, value: Any, *, at_once: bool = True) -> None:
+        """Keep a value of JSON under a name: what the table looked like, the learning curve.
+
+        Parameters
+        ----------
+        name : str
+        value : object
+            Anything that JSON can hold.
+        at_once : bool, default=True
+            False leaves it to the next event to bring it to the disk: a power cut may undo it,
+            and no key waits for it.
+        """
+        with self._lock:
+            if not at_once:
+                self._db.execute("PRAGMA synchronous=NORMAL")
+            try:
+                with self.transaction():
+                    self._db.execute(
+                        "INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, json.dumps(value))
+                    )
+            finally:
+                if not at_once:
+                    self._db.execute("PRAGMA synchronous=FULL")
+
+    def discard(self) -> None:
+        """Close the file, and remove it if it was made by this store and has no event."""
+        with self._lock:
+            empty = self.is_new and not self.since(0)
+            self._db.close()
+            if empty:
+                with contextlib.suppress(OSError):
+                    self.path.unlink()
 
     def close(self) -> None:
         """Close the file; what was committed is complete without it."""
@@ -250,5 +290,14 @@ def _not_opened(path: Path, error: sqlite3.Error) -> TableError:
         return TableError(f"{path} is not an event file of leaven: name another one.")
     return TableError(
         f"The event file {path} cannot be opened: {words}. Is the directory writable?",
-        advice=("If not, pass", "labels", "a path that is"),
+        advice=("If not, pass", "labels", f"elsewhere/{path.name}"),
     )
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What tells a file from another one of the same name; None if there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

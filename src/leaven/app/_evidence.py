@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -20,6 +21,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 _SMOOTHING = 0.5  # added to every count (Haldane and Anscombe): no odds are infinite
 _MOST_WORDS = 20_000  # the most frequent; of rarer ones no model of few labels knows anything
+_READ = 20_000  # characters of a text in which words are looked for: those that are sent at once
 _BINS = 8  # most of a column of numbers: octiles show "small" and "large" without noise
 _ROWS_PER_BIN = 20  # fewest: with less even a pure bin is within two standard errors of chance
 _MOST_VALUES = 30  # of a column of categories; the others count as one
@@ -101,10 +103,20 @@ class Things:
     names: list[str]
     has: Any = None
 
+    @cached_property
+    def spelling(self) -> list[str]:
+        """The words by number."""
+        return sorted(self.words, key=self.words.__getitem__)
+
     @property
     def n_things(self) -> int:
         """Words and bins together."""
         return len(self.words) + len(self.names)
+
+    def words_in(self, texts: Sequence[str]) -> list[int]:
+        """The numbers of the words in texts, each once, in order of their number."""
+        found = {word for text in texts for word in _TOKEN.findall(text[:_READ].lower())}
+        return sorted(self.words[word] for word in found if word in self.words)
 
 
 def count_things(table: pd.DataFrame, kinds: dict[str, str]) -> Things:
@@ -202,23 +214,31 @@ class Evidence:
     ratio: NDArray[np.float32]
 
     def of_row(
-        self, things: Things, row: int, texts: Sequence[str], label: int, most: int = 6
+        self, things: Things, row: int, words: Sequence[int], label: int, most: int = 6
     ) -> dict[str, Any]:
-        """The words and columns of a row that speak for a class, the strongest first."""
+        """The words and columns of a row that speak for a class, the strongest first.
+
+        Parameters
+        ----------
+        things : Things
+        row : int
+        words : sequence of int
+            Of the row, see :meth:`Things.words_in`.
+        label : int
+            Number of the class.
+        most : int, default=6
+            Words to return.
+        """
         if label >= self.ratio.shape[1]:
             return {"words": [], "columns": []}
         weight = self.ratio[:, label]
-        found = {
-            word: float(weight[things.words[word]])
-            for text in texts
-            for word in set(_TOKEN.findall(text.lower()))
-            if word in things.words and weight[things.words[word]] > 0
-        }
+        own = np.asarray(words, dtype=np.intp)
+        best = own[np.argsort(-weight[own], kind="stable")[:most]]
         cells = things.codes[row]
         order = sorted(range(len(cells)), key=lambda j: -float(weight[cells[j]]))
         n_words = len(things.words)
         return {
-            "words": sorted(found, key=lambda word: -found[word])[:most],
+            "words": [things.spelling[word] for word in best.tolist() if weight[word] > 0],
             "columns": [
                 [things.columns[j], things.names[cells[j] - n_words]]
                 for j in order[:3]
@@ -230,8 +250,11 @@ class Evidence:
         """The things that tell a group from the others, the strongest first."""
         weight = self.ratio[:, group]
         best = [int(thing) for thing in np.argsort(-weight)[:most] if weight[thing] > 0]
-        words = {number: word for word, number in things.words.items() if number in set(best)}
-        return [words[thing] if thing in words else _column_thing(things, thing) for thing in best]
+        n_words = len(things.words)
+        return [
+            things.spelling[thing] if thing < n_words else _column_thing(things, thing)
+            for thing in best
+        ]
 
 
 def _column_thing(things: Things, thing: int) -> str:

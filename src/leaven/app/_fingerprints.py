@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
+_WHOLE = re.compile(r"(-?\d+)\.0+")  # a whole number, as pandas writes it once a cell is missing
 _DIGEST_BYTES = 8  # 64 bits: two of a million different rows collide with probability 3e-8
 
 
@@ -17,7 +19,7 @@ def fingerprints(table: pd.DataFrame, columns: Sequence[str]) -> list[str]:
 
     The name is a hash of the cells of ``columns`` with their column names; the second of two
     equal rows gets ``.2`` at its end. Sorting the table, adding rows or moving columns changes
-    no name.
+    no name, nor does a column of whole numbers that became one of decimals (``3`` and ``3.0``).
 
     Parameters
     ----------
@@ -60,9 +62,15 @@ def _texts(values: pd.Series) -> list[str]:
     """The cells as text, with ``""`` for a missing one."""
     missing = values.isna().to_numpy()
     return [
-        "" if gap else str(cell)
+        "" if gap else _plain(str(cell))
         for cell, gap in zip(values.tolist(), missing.tolist(), strict=True)
     ]
+
+
+def _plain(cell: str) -> str:
+    # Most cells end otherwise; the pattern is for those few that may be such numbers.
+    found = _WHOLE.fullmatch(cell) if cell.endswith("0") else None
+    return cell if found is None else found[1]
 
 
 @dataclass(frozen=True)

@@ -61,8 +61,8 @@ def cluster(number: int | None, board: Board, knowledge: Knowledge) -> dict[str,
     Returns
     -------
     cluster : dict
-        As :func:`listing`, with ``typical``, ``atypical``, ``telling``, ``cluster`` and
-        ``next``, the cluster with next fewer rows without a label.
+        As :func:`listing`, with ``typical``, ``atypical``, ``telling``, ``cluster``, ``n_free``,
+        its rows without a label, and ``next``, the cluster with next fewer of them.
     """
     ready = knowledge.ready
     if ready is None:
@@ -82,5 +82,6 @@ def cluster(number: int | None, board: Board, knowledge: Knowledge) -> dict[str,
         "atypical": [line(row, board) for row in rows[len(rows) - n_far :].tolist()],
         "telling": ready.about_clusters.of_group(ready.things, number),
         "cluster": number,
+        "n_free": int(n_open[number]),
         "next": order[(order.index(number) + 1) % len(order)],
     }

@@ -9,9 +9,13 @@ from numpy.typing import NDArray
 
 from leaven.app._answers import Answers, HeldOut
 from leaven.app._board import FREE, Board
+from leaven.app._evidence import Things
 from leaven.app._learner import News, Nothing, Ready, Twins
+from leaven.app._orders import cluster_by_cluster, typical_first
 from leaven.app._sheet import Sheet
 from leaven.statistics import wilson_interval
+
+_MOST_KEPT = 2_000  # rows whose words are remembered: more than any page has ahead
 
 SURE = 0.8
 """Confidence from which a row does not count as uncertain: four answers of five are right."""
@@ -27,6 +31,9 @@ class Knowledge:
         Of near-duplicates, -1 for a row that has none.
     answers : Answers or None
     tested : HeldOut or None
+    typical, by_cluster : int array of shape (n_rows,)
+        All rows in the order of :func:`~leaven.app._orders.typical_first` and of
+        :func:`~leaven.app._orders.cluster_by_cluster`; empty until ``ready``.
     trouble : str
         Why there are no suggestions, or no new ones.
     """
@@ -37,12 +44,18 @@ class Knowledge:
         self.answers: Answers | None = None
         self.tested: HeldOut | None = None
         self.trouble = ""
+        self.typical: NDArray[np.intp] = np.empty(0, dtype=np.intp)
+        self.by_cluster: NDArray[np.intp] = np.empty(0, dtype=np.intp)
         self._n_twins: NDArray[np.intp] = np.empty(0, dtype=np.intp)
+        self._words: dict[int, list[int]] = {}
 
     def take(self, news: News) -> None:
         """Take in what the learner says."""
         if isinstance(news, Ready):
             self.ready = news
+            # Sorted once: to sort 100,000 rows takes longer than all the rest of a question.
+            self.typical = typical_first(news.cluster, news.distance)
+            self.by_cluster = cluster_by_cluster(news.cluster, news.distance)
         elif isinstance(news, Twins):
             self.groups = news.groups
             # Counted once: every row that is sent to the page says how many it has.
@@ -80,8 +93,19 @@ class Knowledge:
         reasons: dict[str, Any] = {"words": [], "columns": []}
         if self.ready is not None:
             best = int(answers.top[row, 0])
-            reasons = answers.evidence.of_row(self.ready.things, row, sheet.text_of(row), best)
+            words = self._words_of(row, sheet, self.ready.things)
+            reasons = answers.evidence.of_row(self.ready.things, row, words, best)
         return {"label": found[0][0], "share": found[0][1], "all": found, **reasons}
+
+    def _words_of(self, row: int, sheet: Sheet, things: Things) -> list[int]:
+        """The words of a row, by number; kept, as each new model is asked about the same rows."""
+        found = self._words.get(row)
+        if found is None:
+            found = things.words_in(sheet.text_of(row))
+            if len(self._words) >= _MOST_KEPT:
+                self._words = {}
+            self._words[row] = found
+        return found
 
     def answers_in(self, rows: NDArray[np.intp], classes: list[str]) -> list[list[Any]]:
         """What the model answers for a group: class and share of the rows, largest first."""

@@ -17,9 +17,7 @@ from leaven.app._orders import (
     SUSPICIOUS,
     UNCERTAIN,
     USEFUL,
-    cluster_by_cluster,
     interleave,
-    typical_first,
 )
 
 
@@ -92,11 +90,11 @@ class Questions:
             return
         ranked: NDArray[np.intp] | None = None
         if order == CLUSTER and ready is not None:
-            ranked = cluster_by_cluster(ready.cluster, ready.distance)
+            ranked = self.knowledge.by_cluster
         elif order in (USEFUL, UNCERTAIN) and answers is not None:
             ranked = answers.useful if order == USEFUL else answers.uncertain
         elif order == USEFUL and ready is not None:
-            ranked = typical_first(ready.cluster, ready.distance)
+            ranked = self.knowledge.typical
         if ranked is not None:
             yield from self._first(ranked, free, n_rows)
         yield from self._first(self.drawn, free, n_rows)

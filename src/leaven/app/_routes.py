@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -32,7 +33,9 @@ _FILES = {
     "view.js": "text/javascript; charset=utf-8",
     "strip.js": "text/javascript; charset=utf-8",
     "panels.js": "text/javascript; charset=utf-8",
+    "boxes.js": "text/javascript; charset=utf-8",
     "app.js": "text/javascript; charset=utf-8",
+    "keys.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
 HEADERS = {
@@ -69,10 +72,35 @@ class Access:
     hosts : frozenset of str
         What the header ``Host`` may say; a page of another name that points to this computer
         (DNS rebinding) is refused.
+    any_address : int, optional
+        A port at which every address in numbers is answered too, for a server that listens on
+        all of them. DNS rebinding needs a name.
     """
 
     token: str
     hosts: frozenset[str]
+    any_address: int | None = None
+
+    def knows(self, host: str) -> bool:
+        """Whether a host with its port is this server.
+
+        Examples
+        --------
+        >>> from leaven.app._routes import Access
+        >>> access = Access("token", frozenset({"localhost:80"}), any_address=80)
+        >>> [access.knows(host) for host in ("192.0.2.7:80", "[2001:db8::1]:80", "evil.example:80")]
+        [True, True, False]
+        """
+        if host in self.hosts:
+            return True
+        address, _, port = host.rpartition(":")
+        if self.any_address is None or port != str(self.any_address):
+            return False
+        try:
+            ip_address(address.strip("[]"))
+        except ValueError:
+            return False
+        return True
 
 
 @dataclass
@@ -155,7 +183,7 @@ def _refused(
     method: str, path: str, headers: Mapping[str, str], query: Query, access: Access
 ) -> str | None:
     """Say why a request is not answered, or None."""
-    if headers.get("host", "") not in access.hosts:
+    if not access.knows(headers.get("host", "")):
         return "Unknown host."
     token = headers.get("x-leaven-token") or query.get("token", "")
     if not hmac.compare_digest(token.encode(), access.token.encode()):
@@ -166,7 +194,7 @@ def _refused(
     if site is not None:
         return None if site in ("same-origin", "none") or is_link else "Cross-site request refused."
     origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc not in access.hosts and not is_link:
+    if origin is not None and not access.knows(urlsplit(origin).netloc) and not is_link:
         return "Cross-site request refused."
     return None
 
@@ -206,6 +234,7 @@ def _start(site: Site, query: Query, body: dict[str, Any]) -> dict[str, Any]:
         "target": str(session.sheet.target),
         "user": session.user,
         "n_rows": len(session.sheet),
+        "n_columns": len(session.sheet.columns),
         "texts": list(session.sheet.reading),
         "images": session.sheet.images,
         "orders": ORDERS,

@@ -54,6 +54,17 @@ def free_socket(host: str, port: int) -> socket.socket:
     raise TableError(f"The ports {port} to {port + _PORTS - 1} are all in use.")
 
 
+def own_address() -> str:
+    """The address of this computer in its network, or that of this computer alone."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            # Sends nothing: the system only chooses the address that it would send from.
+            probe.connect(("192.0.2.1", 9))
+            return str(probe.getsockname()[0])
+        except OSError:
+            return "127.0.0.1"
+
+
 def application(site: Site) -> Any:
     """Return the ASGI application of a site."""
     applications = import_optional("starlette.applications", extra="app", needed_by=_HINT)

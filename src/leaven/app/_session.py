@@ -89,7 +89,7 @@ class Session:
             raise TableError(
                 f"{self.store.path} belongs to another table: none of its {len(labeled):,} labeled "
                 "rows is in this one.",
-                advice=("Pass", "labels", "another event file"),
+                advice=("Pass", "labels", "other.labels.db"),
             )
         if before != now:
             self.store.keep_fact("rows", now)
@@ -130,7 +130,7 @@ class Session:
         self.curve = [each for each in self.curve if each[0] < test.n_labels] + [point]
         # A full disk is reported where it matters: at the next label.
         with contextlib.suppress(CannotSaveError):
-            self.store.keep_fact("curve", self.curve)
+            self.store.keep_fact("curve", self.curve, at_once=False)
 
     # Writing
 
@@ -196,18 +196,19 @@ class Session:
                 for user, mark in board.state.marks(name).items()
                 if user != self.user and mark.kind == LABEL
             }
-            return {
+            found = {
                 "row": row,
-                "cells": self.sheet.cells(row, full=full),
                 "base": own.event.id if own else 0,
                 "label": board.label(row),
                 "mark": own.kind if own else None,
                 "source": SOURCES[board.source[row]],
                 "others": others,
                 "notes": [[note.user, note.value] for note in board.state.notes(name)],
-                "suggestion": self.suggestion(row),
                 "n_twins": self.knowledge.n_twins(row),
             }
+        # Without the lock: to find the words of long texts takes a while, and a key must not wait.
+        cells = self.sheet.cells(row, full=full)
+        return {**found, "cells": cells, "suggestion": self.suggestion(row)}
 
     def suggestion(self, row: int) -> dict[str, Any] | None:
         """What the model answers for a row, with which probability, and why."""
@@ -219,7 +220,7 @@ class Session:
         """The next rows to ask, as :meth:`row`, with ``why``; see :meth:`Questions.next`."""
         with self.lock:
             chosen = self.asking.next(order, n_rows, have, query)
-            return [{**self.row(row), "why": why} for row, why in chosen]
+        return [{**self.row(row), "why": why} for row, why in chosen]
 
     def search(self, query: str) -> dict[str, Any]:
         """The rows that hold all words of a query."""
@@ -280,8 +281,8 @@ class Session:
                 "stop": answers.stop if answers else None,
                 "checks": board.checks(),
                 "suspicious": len(self.asking.suspicious()),
-                "agreement": agreement(board.state.ratings()),
-                "disagreements": len(board.state.disagreements()),
+                "agreement": agreement(board.state.patterns),
+                "disagreements": board.state.n_disagreements,
                 "learner": knowledge.trouble or self._learner_state(),
                 "time": time.time(),
             }

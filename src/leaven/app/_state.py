@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from leaven.app._agreement import Pattern
 from leaven.app._events import BULK, CLASS, LABEL, NOTE, SKIP, UNDO, UNSURE, Event
 
 
@@ -27,6 +28,9 @@ class Mark:
 
 class State:
     """The events replayed.
+
+    ``patterns`` counts the rows by who gave them which label, for the agreement of several
+    people, and ``n_disagreements`` those with different labels.
 
     Of the events of one user at one row the last that was not undone counts, and one by hand
     before one in bulk. Of several users the majority counts, on a tie the latest; again those
@@ -53,7 +57,9 @@ class State:
         self._at_row: dict[str, list[Event]] = {}
         self._steps: dict[str, list[int]] = {}
         self._raters: dict[str, set[str]] = {}
-        self._shared: set[str] = set()
+        self._shared: dict[str, dict[str, Any]] = {}
+        self.patterns: Counter[Pattern] = Counter()
+        self.n_disagreements = 0
 
     def apply(self, event: Event) -> set[str]:
         """Take in the next event; return the rows at which something may have changed."""
@@ -69,12 +75,22 @@ class State:
             self._add_class(event.value)
         for row in event.rows:
             self._at_row.setdefault(row, []).append(event)
-            if event.kind == LABEL and event.source != BULK:
-                raters = self._raters.setdefault(row, set())
-                raters.add(event.user)
-                if len(raters) > 1:
-                    self._shared.add(row)
+            if event.source != BULK:
+                self._raters.setdefault(row, set()).add(event.user)
+                self._count(row)
         return set(event.rows)
+
+    def _count(self, row: str) -> None:
+        """Keep the labels by hand of a row of several people: counting all of them takes long."""
+        if len(self._raters.get(row, ())) < 2:
+            return
+        before, now = self._shared.get(row, {}), self._hand_labels(row)
+        for labels, step in ((before, -1), (now, 1)):
+            if len(labels) > 1:
+                self.patterns[frozenset(labels.items())] += step
+                self.n_disagreements += step * (len(set(labels.values())) > 1)
+        self.patterns = +self.patterns  # without those that no row has any more
+        self._shared[row] = now
 
     def _add_class(self, value: Any) -> None:
         if value not in self.classes:
@@ -88,6 +104,7 @@ class State:
         self._steps[undone.user].remove(undone.id)
         for row in undone.rows:
             self._at_row[row].remove(undone)
+            self._count(row)
         return set(undone.rows)
 
     def last_step(self, user: str) -> Event | None:
@@ -157,8 +174,7 @@ class State:
 
     def ratings(self) -> dict[str, dict[str, Any]]:
         """The labels by hand of the rows that at least two people labeled, by user."""
-        found = {row: self._hand_labels(row) for row in sorted(self._shared)}
-        return {row: labels for row, labels in found.items() if len(labels) > 1}
+        return {row: labels for row, labels in sorted(self._shared.items()) if len(labels) > 1}
 
     def disagreements(self) -> list[str]:
         """The rows to which people gave different labels by hand."""

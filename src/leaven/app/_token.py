@@ -1,8 +1,8 @@
-"""The token in the address of the page: random, and the same after a restart.
+"""The address of the page, with a random token: the same after a restart.
 
-A page that is open while the server is started again goes on, and sends what it kept. The
-tokens are in a file of the user's own that nobody else can read, not in the event file, which
-others may share.
+A page that is open while the server is started again goes on, and sends what it kept: it needs
+the token and the port that it knows. Both are in files of the user's own that nobody else can
+read, not in the event file, which others may share.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import json
 import os
 import secrets
 from pathlib import Path
+from typing import Any
 
+_TOKENS, _PORTS = "annotate-tokens.json", "annotate-ports.json"
 _BYTES = 24  # 192 bits
 _MOST_KEPT = 200  # tables whose token is remembered
 
@@ -31,17 +33,23 @@ def token_of(table: str, folder: Path | None = None) -> str:
     -------
     token : str
     """
-    file = (state_folder() if folder is None else folder) / "annotate-tokens.json"
-    kept: dict[str, str] = {}
-    with contextlib.suppress(OSError, ValueError):
-        found = json.loads(file.read_text(encoding="utf-8"))
-        kept = {str(name): str(token) for name, token in found.items()}
-    if table not in kept:
-        kept[table] = secrets.token_urlsafe(_BYTES)
-        # Without a place to keep it the token lasts as long as the server.
-        with contextlib.suppress(OSError):
-            _write(file, dict(list(kept.items())[-_MOST_KEPT:]))
-    return kept[table]
+    kept = _read(_TOKENS, folder).get(table)
+    token = kept if isinstance(kept, str) else secrets.token_urlsafe(_BYTES)
+    if token != kept:
+        _keep(_TOKENS, table, token, folder)
+    return token
+
+
+def port_of(table: str, folder: Path | None = None) -> int | None:
+    """Return the port at which a table was served last, or None."""
+    port = _read(_PORTS, folder).get(table)
+    return port if isinstance(port, int) and 0 < port < 65536 else None
+
+
+def keep_port(table: str, port: int, folder: Path | None = None) -> None:
+    """Remember the port of a table."""
+    if port_of(table, folder) != port:
+        _keep(_PORTS, table, port, folder)
 
 
 def state_folder() -> Path:
@@ -52,7 +60,22 @@ def state_folder() -> Path:
     return Path.home() / ".local" / "state" / "leaven"
 
 
-def _write(file: Path, kept: dict[str, str]) -> None:
+def _read(name: str, folder: Path | None) -> dict[str, Any]:
+    with contextlib.suppress(OSError, ValueError):
+        found = json.loads(((folder or state_folder()) / name).read_text(encoding="utf-8"))
+        if isinstance(found, dict):
+            return found
+    return {}
+
+
+def _keep(name: str, table: str, value: Any, folder: Path | None) -> None:
+    kept = {**_read(name, folder), table: value}
+    # Without a place to keep it the value lasts as long as the server.
+    with contextlib.suppress(OSError):
+        _write((folder or state_folder()) / name, dict(list(kept.items())[-_MOST_KEPT:]))
+
+
+def _write(file: Path, kept: dict[str, Any]) -> None:
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     temporary = file.with_suffix(f".{secrets.token_hex(4)}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -94,8 +94,13 @@ def annotate(
     """
     with errors_as_one_line():
         from leaven.app import AnnotateOptions, image_table, open_page
-        from leaven.tables import read_table, write_table
+        from leaven.cli._outputs import refuse_same_file
+        from leaven.tables import TableOutput, read_table
 
+        path = Path(f"{str(file).rstrip('/')}.labels.db" if labels is None else labels)
+        output = None if out is None else TableOutput.at(out)
+        inputs = {"the table to label": file, "the event file": str(path)}
+        refuse_same_file({"the output": out}, inputs, force=None)
         is_folder = Path(file).is_dir()
         if is_folder:
             table, image, image_folder = image_table(file), "image", file
@@ -118,10 +123,11 @@ def annotate(
             seed=seed,
             title=Path(file).name,
         )
-        path = Path(f"{str(file).rstrip('/')}.labels.db" if labels is None else labels)
         with open_page(table, target, path, options) as page:
             click.echo(page.address)
             _flush()
+            if page.elsewhere is not None:
+                click.echo(f"From other computers: {page.elsewhere}", err=True)
             if not no_browser and not _open_browser(page.address):
                 click.echo("No browser was found: open the address above.", err=True)
             try:
@@ -129,8 +135,8 @@ def annotate(
             except (KeyboardInterrupt, SystemExit):
                 # Ctrl-C and a polite kill are the ways to end it, not errors.
                 click.echo(f"All labels are in {path}.", err=True)
-            if out is not None:
-                write_table(page.result(), out)
+            if output is not None:
+                output.write(page.result())
                 click.echo(f"Written to {out}", err=True)
 
 

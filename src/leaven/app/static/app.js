@@ -4,7 +4,6 @@
 const AHEAD = 50; // rows that are here before they are asked for
 const REFILL = 35; // fewer than this: get more
 const POLL = 2000; // milliseconds between looks at the progress
-const MATCHES = 8; // classes that are listed while one is typed
 
 const app = {
   start: null,
@@ -20,8 +19,10 @@ const app = {
   held: null, // the question of the present while we are in the past
   model: null,
   oldest: null, // the oldest event of the file that the arrow keys have come to
+  wasAway: false,
   walking: false,
   loading: false,
+  turn: 0, // raised when questions that are on their way are no longer wanted
   ended: false,
 
   async open() {
@@ -65,27 +66,34 @@ const app = {
   // Questions
 
   async refill(keep) {
-    if (this.loading) return;
+    if (this.loading || this.ended) return;
     this.loading = true;
+    const { turn, order } = this;
     try {
       if (keep !== undefined) this.ahead.splice(keep);
-      const order = this.order;
       const have = new Set([...this.ahead.map((found) => found.row), ...outbox.rows()]);
       if (this.current) have.add(this.current.row);
       if (this.held) have.add(this.held.row);
       const { questions } = await ask("/api/questions", { order, q: this.query, n: AHEAD - this.ahead.length, have: [...have].join(",") });
-      if (order !== this.order) return;
+      if (turn !== this.turn) return;
       // What was answered while we waited is not asked again.
-      const gone = new Set([...outbox.rows(), ...this.past.slice(-AHEAD).map((item) => item.found.row), ...this.ahead.map((found) => found.row)]);
+      const gone = new Set([...outbox.allRows(), ...this.past.slice(-AHEAD).map((item) => item.found.row), ...this.ahead.map((found) => found.row)]);
       if (this.current) gone.add(this.current.row);
       this.ahead.push(...questions.filter((found) => !gone.has(found.row) || found.why === "suspicious" || found.why === "skipped"));
     } catch (error) {
       if (error instanceof Refused) this.say(error.message);
     } finally {
-      this.loading = false;
+      if (turn === this.turn) this.loading = false;
     }
+    if (turn !== this.turn || this.ended) return;
     if (!this.current && this.ahead.length) this.next();
     else if (!this.current) this.show(null);
+  },
+
+  // Questions that are on their way are not taken, and new ones can be asked for.
+  forget() {
+    this.turn += 1;
+    this.loading = false;
   },
 
   next() {
@@ -137,7 +145,9 @@ const app = {
     showClasses(this.current, this.progress, panel.group !== null);
   },
 
-  showFull(found) {
+  // All columns and characters of the row on the screen.
+  async showFull() {
+    const { found } = await ask("/api/row", { row: this.current.row });
     if (this.current && this.current.row === found.row) this.show({ ...this.current, cells: found.cells }, true);
   },
 
@@ -152,22 +162,33 @@ const app = {
 
   labelMany(rows, name) {
     if (!rows.length) return this.say("No row is checked.");
+    if (!this.canSave()) return;
     const why = panel.kind;
     const next = why === "cluster" ? panel.next : null;
     outbox.put({ kind: "label", rows, label: name, source: "bulk", why });
     this.trail.push(null);
     const gone = new Set(rows);
+    this.forget();
     this.ahead = this.ahead.filter((found) => !gone.has(found.row));
     this.lastSaid = plural(rows.length, "row") + " labeled " + name + " in bulk; u undoes this step.";
     this.flash(this.lastSaid);
     panel.close();
     if (this.current && gone.has(this.current.row)) this.next();
     else this.say(this.lastSaid);
-    if (next !== null) outbox.afterwards = () => panel.cluster();
+    // Unless something else was opened while the labels were saved.
+    if (next !== null) outbox.afterwards = () => panel.kind === null && !$("ask").open && this.run("further");
+  },
+
+  // No answer is taken that could not be kept, nor one that nobody would read.
+  canSave() {
+    if (outbox.state !== "full" && !this.ended) return true;
+    this.flash(this.ended ? "This page is done: start leaven annotate again to go on." : "Nothing can be saved at the moment.");
+    this.say($("news").textContent);
+    return false;
   },
 
   answer(kind, name, words) {
-    if (outbox.state === "full") return this.say("Labels cannot be saved at the moment.");
+    if (!this.canSave()) return;
     const found = this.current;
     if (!found) return this.say("There is no row on the screen.");
     const shown = found.suggestion ? { label: found.suggestion.label, share: found.suggestion.share } : {};
@@ -196,6 +217,7 @@ const app = {
   },
 
   undo() {
+    if (!this.canSave()) return;
     const action = outbox.put({ kind: "undo" });
     const found = this.trail.pop();
     if (!found || this.place !== null) return;
@@ -266,11 +288,15 @@ const app = {
   },
 
   result(action, result) {
-    if (outbox.afterwards && !outbox.waiting.length) { outbox.afterwards(); outbox.afterwards = null; }
+    if (outbox.afterwards && !outbox.waiting.length) {
+      const then = outbox.afterwards;
+      outbox.afterwards = null;
+      then();
+    }
     if (!result.ok) {
       this.flash(result.error);
       this.say(result.error);
-      if (result.status === 409) this.visit(action.rows[0]);
+      if (result.status === 409) this.visit(action.rows[0]).catch(() => {});
       return;
     }
     if (action.kind === "undo") return this.undone(action, result);
@@ -305,8 +331,10 @@ const app = {
     this.order = order;
     $("order").value = order;
     this.current = null;
+    this.held = null;
+    this.place = null;
     this.ahead = [];
-    this.loading = false;
+    this.forget();
     this.show(null);
     this.refill();
   },
@@ -358,17 +386,21 @@ const app = {
     const words = {
       saved: "Saved",
       saving: "Saving " + count + " …",
-      away: count ? "The server is away: " + plural(count, "answer") + " wait here" : "The server is away",
+      away: count ? "The server is away: " + waiting(count) + " here" : "The server is away",
       full: "Cannot save",
       refused: "Not accepted: " + outbox.message,
     };
     const box = $("saved");
     box.textContent = words[outbox.state];
     box.className = outbox.state;
-    if (outbox.state === "full") this.alarm("Labels cannot be saved: " + outbox.message + " Nothing is asked until they can. " + plural(count, "answer") + " wait in this window: do not close it.");
-    else if (outbox.state === "refused") this.alarm(outbox.message + " " + plural(count, "answer") + " wait in this window.");
+    if (outbox.state === "full") this.alarm("Labels cannot be saved: " + outbox.message + " Nothing is asked until they can. " + waiting(count) + " in this window: do not close it.");
+    else if (outbox.state === "refused") this.alarm(outbox.message + " " + waiting(count) + " in this window.");
     else this.alarm("");
     document.body.classList.toggle("full", outbox.state === "full");
+    // Heard once, when it changes: the number of answers that wait is no news.
+    const isAway = outbox.state === "away";
+    if (isAway !== this.wasAway) this.say(isAway ? "The server is away. Answers are kept here until it is back." : "The server is back.");
+    this.wasAway = isAway;
   },
 
   alarm(text) {
@@ -376,8 +408,9 @@ const app = {
     if ($("alarm").textContent !== text) $("alarm").textContent = text;
   },
 
+  // The same words twice are news too: a space makes them another text.
   say(text) {
-    $("said").textContent = text;
+    $("said").textContent = text === $("said").textContent ? text + "\u00a0" : text;
   },
 
   flash(text) {
@@ -387,89 +420,15 @@ const app = {
     this.flashing = setTimeout(() => { $("news").hidden = true; }, 6000);
   },
 
-  // A small box to type in: a new class, a note, or a class to be found.
-  prompt({ label, hint, rows, value, choices, submit }) {
-    const text = $("ask-text");
-    $("ask-label").textContent = label;
-    $("ask-hint").textContent = hint || "";
-    text.rows = rows || 1;
-    text.value = value || "";
-    const list = $("ask-list");
-    let chosen = 0; // which of the matches Enter takes
-    const fill = () => {
-      const names = choices ? choices(text.value) : [];
-      chosen = Math.min(chosen, Math.max(0, Math.min(names.length, MATCHES) - 1));
-      list.replaceChildren(...names.slice(0, MATCHES).map((name, i) =>
-        make("li", { class: i === chosen ? "first" : "", role: "option", "aria-selected": String(i === chosen), onclick: () => { $("ask").close(); submit(name); } },
-          make("span", { text: name, dir: "auto" }))));
-      if (choices) $("ask-hint").textContent = names.length ? (names.length === 1 ? "1 match" : names.length + " matches") + ". Enter takes " + names[chosen] + "; arrow keys choose another." : "No class has this in its name.";
-      return names;
-    };
-    text.oninput = () => { chosen = 0; fill(); };
-    fill();
-    text.onkeydown = (event) => {
-      if (choices && ["ArrowDown", "ArrowUp"].includes(event.key)) {
-        event.preventDefault();
-        chosen = Math.max(0, chosen + (event.key === "ArrowDown" ? 1 : -1));
-        return fill();
-      }
-      if (event.key !== "Enter" || event.isComposing || (rows > 1 && event.shiftKey)) return;
-      event.preventDefault();
-      const typed = choices ? fill()[chosen] : text.value.trim();
-      $("ask").close();
-      if (typed !== undefined && (typed || rows > 1)) submit(typed, event.shiftKey);
-    };
-    $("ask").showModal();
-    text.focus();
-  },
-
-  newClass() {
-    this.prompt({
-      label: "Name of the new class",
-      hint: "Enter adds it; Shift+Enter also labels this row.",
-      submit: (name, andLabel) => {
-        if (this.classes.includes(name)) return this.say("There is a class " + name + " already.");
-        outbox.put({ kind: "class", label: name });
-        this.trail.push(null);
-        this.classes = [...this.classes, name];
-        this.showClasses();
-        this.say("New class " + name + ", key " + (CLASS_KEYS[this.classes.length - 1] || "f"));
-        if (andLabel === true) this.label(name);
-      },
-    });
-  },
-
-  findClass() {
-    this.prompt({
-      label: "Label with the class …",
-      choices: (typed) => {
-        const wanted = typed.trim().toLowerCase();
-        const starts = this.classes.filter((name) => name.toLowerCase().startsWith(wanted));
-        return [...starts, ...this.classes.filter((name) => !starts.includes(name) && name.toLowerCase().includes(wanted))];
-      },
-      submit: (name) => this.label(name),
-    });
-  },
-
-  note() {
-    const found = this.current;
-    if (!found) return;
-    const own = found.notes.find(([user]) => user === this.start.user);
-    this.prompt({
-      label: "Note on row " + (found.row + 1),
-      hint: "Enter saves, Shift+Enter is a new line. An empty note is removed.",
-      rows: 4,
-      value: own ? own[1] : "",
-      submit: (text) => {
-        outbox.put({ kind: "note", rows: [found.row], text });
-        this.trail.push(null);
-      },
-    });
-  },
-
   async done() {
+    if (!(await outbox.settle())) {
+      const text = "Not done: " + waiting(outbox.waiting.length) + " to be saved.";
+      this.flash(text);
+      return this.say(text);
+    }
     await ask("/api/done", {}, {});
     this.ended = true;
+    this.forget();
     this.alarm("");
     this.show(null);
     $("row").replaceChildren(make("p", { class: "text", text: "Done: every label is saved. You can close this window." }));
@@ -483,12 +442,14 @@ const app = {
     undo: () => app.undo(),
     back: () => app.back(),
     forward: () => app.forward(),
-    note: () => app.note(),
-    new: () => app.newClass(),
-    find: () => app.findClass(),
+    note: () => app.canSave() && boxes.note(),
+    new: () => app.canSave() && boxes.newClass(),
+    find: () => boxes.findClass(),
+    full: () => app.showFull(),
     near: () => app.current && panel.near(app.current.row),
     search: () => panel.search(app.query),
     cluster: () => panel.cluster(panel.kind === "cluster" ? panel.next : undefined),
+    further: () => panel.furtherCluster(),
     history: () => panel.history(),
     guide: () => app.start.guide && panel.guide(),
     people: () => panel.people(),
@@ -507,49 +468,3 @@ const app = {
     }
   },
 };
-
-const KEYS = {
-  Enter: "accept", " ": "skip", x: "unsure", u: "undo", ArrowLeft: "back", ArrowRight: "forward",
-  "/": "search", n: "new", "?": "help", c: "cluster", d: "near", f: "find", m: "note", h: "history", g: "guide", z: "zoom", Escape: "close",
-};
-
-addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-  const typing = event.target.closest("input:not([type=checkbox]), textarea, select, dialog");
-  if (event.key === "Escape" && !$("ask").open && panel.kind) {
-    event.preventDefault();
-    return panel.close();
-  }
-  // Keys that mean something where the focus is stay there: typing, and buttons reached by Tab.
-  if (typing || !app.start || $("ask").open) return;
-  if ((event.key === "Enter" || event.key === " ") && event.target.closest("button, a, summary, input")) return;
-  const number = CLASS_KEYS.indexOf(event.key);
-  const command = KEYS[event.key];
-  if (number < 0 && !command) return;
-  event.preventDefault();
-  if (event.repeat && !["back", "forward"].includes(command)) return; // a key held down is one answer
-  if (number >= 0) {
-    if (number < app.classes.length) app.label(app.classes[number]);
-    return;
-  }
-  app.run(command);
-});
-
-addEventListener("click", (event) => {
-  const button = event.target.closest("[data-do], [data-class]");
-  if (!button || !app.start) return;
-  if (button.dataset.class !== undefined) app.label(app.classes[Number(button.dataset.class)]);
-  else app.run(button.dataset.do);
-  // The next Enter or Space is an answer again, not this button.
-  if (event.detail > 0) button.blur();
-});
-
-$("order").addEventListener("change", (event) => {
-  app.setOrder(event.target.value);
-  event.target.blur();
-});
-
-outbox.onchange = () => app.showSaved();
-outbox.onresult = (action, result) => app.result(action, result);
-outbox.onprogress = (progress) => app.take(progress);
-app.open();

@@ -100,6 +100,17 @@ const outbox = {
     return this.waiting.flatMap((action) => (action.rows && action.rows.length === 1 ? action.rows : []));
   },
 
+  // Rows of all actions that wait, those in bulk among them: too many for an address.
+  allRows() {
+    return this.waiting.flatMap((action) => action.rows || []);
+  },
+
+  // Wait until all is sent; false if it cannot be at the moment.
+  async settle() {
+    while (this.waiting.length && this.state === "saving") await new Promise((done) => setTimeout(done, 50));
+    return !this.waiting.length;
+  },
+
   async send() {
     if (this.busy || !this.waiting.length) return;
     this.busy = true;

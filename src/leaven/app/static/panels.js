@@ -3,7 +3,7 @@
 
 const panel = {
   kind: null,
-  group: null, // rows that one key labels: {open, unchecked, title}
+  group: null, // rows that one key labels: {open, has, unchecked}
 
   show(kind, title, ...children) {
     this.kind = kind;
@@ -30,7 +30,7 @@ const panel = {
   },
 
   bulk(found) {
-    this.group = found.open.length ? { open: found.open, unchecked: new Set() } : null;
+    this.group = found.open.length ? { open: found.open, has: new Set(found.open), unchecked: new Set() } : null;
   },
 
   countLine() {
@@ -50,7 +50,7 @@ const panel = {
   },
 
   line(row) {
-    const open = this.group && this.group.open.includes(row.row);
+    const open = this.group && this.group.has.has(row.row);
     const box = open ? make("input", { type: "checkbox", checked: true, onchange: () => {
       if (box.checked) this.group.unchecked.delete(row.row);
       else this.group.unchecked.add(row.row);
@@ -103,7 +103,17 @@ const panel = {
   },
 
   async cluster(number) {
-    const found = await ask("/api/cluster", number === undefined ? {} : { cluster: number });
+    this.showCluster(await ask("/api/cluster", number === undefined ? {} : { cluster: number }));
+  },
+
+  // After a cluster was labeled: the next one that has rows without a label.
+  async furtherCluster() {
+    const found = await ask("/api/cluster");
+    if (found.n_free) this.showCluster(found);
+    else app.say("Every cluster is labeled.");
+  },
+
+  showCluster(found) {
     this.bulk(found);
     const all = make("details", {}, make("summary", { text: found.n_rows > found.rows.length ? "The first " + found.rows.length + " of " + plural(found.n_rows, "row") : "All " + plural(found.n_rows, "row") }), this.lines(found.rows));
     this.show("cluster", "A cluster of " + plural(found.n_rows, "row"),

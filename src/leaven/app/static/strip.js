@@ -11,7 +11,9 @@ function showStrip(progress) {
     part.style.width = (100 * counts[kind]) / counts.n_rows + "%";
     bar.append(part);
   }
-  const facts = make("dl");
+  // The list stays, and with it how far a finger has scrolled it.
+  const facts = strip.querySelector("dl") || make("dl");
+  facts.replaceChildren();
   const fact = (name, value, title, note) =>
     facts.append(make("div", { title }, make("dt", { text: name }), make("dd", { text: value }), note ? make("dd", { class: "soft", text: note }) : null));
   const sources = [["given", counts.given], ["by hand", counts.hand], ["in bulk", counts.bulk]];
@@ -30,7 +32,8 @@ function showStrip(progress) {
   const [advice, reason] = adviceOf(progress, labeled);
   facts.append(make("div", { class: "advice" + (progress.stop ? " stop" : "") },
     make("dt", { text: "Can I stop?" }), make("dd", { text: advice }), reason ? make("dd", { class: "soft", text: reason }) : null));
-  strip.replaceChildren(bar, facts);
+  if (strip.firstChild) strip.firstChild.replaceWith(bar);
+  else strip.append(bar, facts);
 }
 
 // What to do, and why; only ever advice.

@@ -18,6 +18,7 @@ function make(tag, options, ...children) {
 
 const percent = (share) => Math.round(100 * share) + "%";
 const plural = (count, word) => count.toLocaleString("en") + " " + word + (count === 1 ? "" : "s");
+const waiting = (count) => plural(count, "answer") + (count === 1 ? " waits" : " wait");
 
 // Letters that are commands are no keys of classes.
 const CLASS_KEYS = [..."1234567890abeijklopqrstvwy"];
@@ -78,7 +79,7 @@ function showRow(found, start) {
       box.append(imageOf(found.row, cell));
     } else if (cell && isText(name, cell, length, start)) {
       box.append(make("h3", { text: name }), textOf(cell, reasons.words));
-      if (cell.length < length) box.append(moreOf(found.row, length));
+      if (cell.length < length) box.append(moreOf(found.row, plural(length, "character")));
     } else if (cell) {
       const why = telling.get(name);
       small.append(
@@ -88,6 +89,7 @@ function showRow(found, start) {
     }
   }
   if (small.children.length) box.append(small);
+  if (found.cells.length < start.n_columns) box.append(moreOf(found.row, plural(start.n_columns, "column")));
   for (const [user, note] of found.notes) {
     box.append(make("p", { class: "note" }, make("b", { text: user + ": " }), note));
   }
@@ -108,11 +110,8 @@ function thumbnail(row, words) {
   return make("img", { src: address("/api/image", { row, token }), alt: words, title: words, class: "thumb", loading: "lazy" });
 }
 
-function moreOf(row, length) {
-  return make("button", { text: "Show all " + length.toLocaleString("en") + " characters", onclick: async () => {
-    const found = await ask("/api/row", { row });
-    app.showFull(found.found);
-  } });
+function moreOf(row, what) {
+  return make("button", { text: "Show all " + what, onclick: () => app.run("full") });
 }
 
 function showSuggestion(found) {
@@ -142,25 +141,33 @@ function showSuggestion(found) {
 
 function showClasses(found, progress, bulk) {
   const box = $("classes");
-  const suggested = found && found.suggestion ? found.suggestion.label : null;
-  const label = found && !bulk ? found.label : null;
   const many = app.classes.length > 12;
-  box.classList.toggle("many", many);
-  box.replaceChildren(...app.classes.map((name, i) => {
-    const key = CLASS_KEYS[i];
-    const button = make("button", { class: "class " + colorOf(i), "data-class": i, "aria-pressed": label === name ? "true" : "false" },
-      key ? make("kbd", { text: key }) : null,
-      make("span", { text: name, dir: "auto" }),
-      make("small", { text: String((progress && progress.per_class[i]) || "") }));
-    if (!bulk && name === suggested) button.classList.add("suggested");
-    return button;
-  }));
+  // Buttons stay while their classes do: one that is replaced loses the focus, or half a click.
+  const names = JSON.stringify(app.classes);
+  if (box.dataset.names !== names) {
+    box.dataset.names = names;
+    box.classList.toggle("many", many);
+    box.replaceChildren(...app.classes.map(classButton));
+    if (!app.classes.length) box.append(make("p", { class: "soft" }, "No class yet: press ", make("kbd", { text: "n" }), " to make one."));
+    $("find-button").hidden = !many;
+  }
+  const suggested = found && found.suggestion && !bulk ? found.suggestion.label : null;
+  const label = found && !bulk ? found.label : null;
+  app.classes.forEach((name, i) => {
+    const button = box.children[i];
+    button.setAttribute("aria-pressed", String(label === name));
+    button.classList.toggle("suggested", name === suggested);
+    button.lastChild.textContent = String((progress && progress.per_class[i]) || "");
+  });
   $("bulk-line").hidden = !bulk;
   $("bulk-line").textContent = bulk ? "One key labels " + plural(panel.checkedRows().length, "row") : "";
-  if (app.classes.length > CLASS_KEYS.length || many) {
-    box.append(make("button", { "data-do": "find", class: "class" }, make("kbd", { text: "f" }), make("span", { text: "find a class" })));
-  }
   const best = box.querySelector(".suggested");
-  if (many && best) box.scrollTop = best.offsetTop - box.offsetTop - 40;
-  if (!app.classes.length) box.append(make("p", { class: "soft" }, "No class yet: press ", make("kbd", { text: "n" }), " to make one."));
+  if (many && best && suggested !== box.dataset.best) box.scrollTop = best.offsetTop - box.offsetTop - 40;
+  box.dataset.best = suggested || "";
+}
+
+function classButton(name, i) {
+  const key = CLASS_KEYS[i];
+  return make("button", { class: "class " + colorOf(i), "data-class": i },
+    key ? make("kbd", { text: key }) : null, make("span", { text: name, dir: "auto" }), make("small"));
 }
