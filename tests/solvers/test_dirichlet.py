@@ -207,3 +207,27 @@ def test_a_start_on_the_boundary_is_not_looked_at(method):
     )
     assert warm.n_iter == 0 < cold.n_iter
     assert_allclose(again, f, atol=1e-8)
+
+
+def test_nodes_that_hang_by_threads_take_the_mean_of_what_these_hold():
+    # Nodes 3 and 4 are tied to each other by 1, and to the given values by 3e-18 and 1e-18.
+    edges = [(0, 1), (1, 2), (3, 4), (3, 0), (4, 2)]
+    graph = Graph.from_edges(edges, [1.0, 1.0, 1.0, 3e-18, 1e-18])
+    given = np.array([True, False, True, False, False])
+    f, solution = solve_dirichlet(graph.laplacian(), given, np.array([[1.0, 0.0], [0.0, 1.0]]))
+    assert solution.converged
+    assert_allclose(f[1], [0.5, 0.5])
+    assert_allclose(f[3:], [[0.75, 0.25], [0.75, 0.25]], rtol=1e-6)
+
+
+def test_what_is_tied_to_nothing_but_a_pull_takes_its_target():
+    graph = Graph.from_edges([(0, 1), (2, 3)], [1.0, 1.0])
+    given = np.array([True, False, False, False])
+    f, _ = solve_dirichlet(
+        graph.laplacian(),
+        given,
+        np.array([[2.0]]),
+        pull=np.array([0.0, 0.0, 1e-20, 1e-20]),
+        target=np.array([[0.0], [0.0], [5.0], [7.0]]),
+    )
+    assert_allclose(f.ravel(), [2.0, 2.0, 6.0, 6.0], rtol=1e-6)

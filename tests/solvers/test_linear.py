@@ -193,7 +193,7 @@ def test_singular_systems_are_refused(method):
 def test_a_component_without_a_boundary_is_refused():
     graph = Graph.from_edges([(0, 1), (2, 3)], [2.0, 4.0])
     boundary = np.array([True, False, False, False])
-    with pytest.raises(ValueError, match="singular to working precision"):
+    with pytest.raises(ValueError, match="tied to no given value"):
         solve_dirichlet(graph.laplacian(), boundary, np.array([[5.0]]))
 
 

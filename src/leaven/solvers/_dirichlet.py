@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from leaven.solvers._linear import Solution, solve_spd
+from leaven.solvers._linear import SingularSystemError, Solution, solve_spd
+
+# Added to a diagonal of one: well above its rounding, and the quotient takes it out again.
+_RIDGE = 1e-10
 
 
 def solve_dirichlet(
@@ -84,6 +88,31 @@ def solve_dirichlet(
         A = sparse.csr_array(A + sparse.diags_array(C, format="csr"))
         B = B + C[:, None] * target[inner]
     x0 = None if start is None else np.asarray(start)[inner]
-    solution = solve_spd(A, B, method=method, tol=tol, max_iter=max_iter, x0=x0)
+    try:
+        solution = solve_spd(A, B, method=method, tol=tol, max_iter=max_iter, x0=x0)
+        lost = solution.method == "direct" and not np.isfinite(solution.x).all()
+    except SingularSystemError:
+        lost = True
+    if lost:
+        total = -rows[:, np.flatnonzero(boundary)].sum(axis=1)
+        solution = _by_threads(A, B, total if pull is None else total + pull[inner])
     f[inner] = solution.x
     return f, solution
+
+
+def _by_threads(A: sparse.csr_array, B: NDArray[Any], total: NDArray[Any]) -> Solution:
+    """Solve where nodes are tied to the given values by weights that rounding swallows.
+
+    With a little more on the diagonal the system is regular, and all its solutions are too small
+    by the same factor at a node. The function whose given values are all one is one everywhere,
+    which tells the factor.
+    """
+    more = sparse.diags_array(_RIDGE * A.diagonal(), format="csr")
+    found = solve_spd(sparse.csr_array(A + more), np.column_stack([B, total]), method="direct")
+    x, one = found.x[:, :-1], found.x[:, -1:]
+    if not (one > 0).all():
+        raise SingularSystemError(
+            "Some part of the graph is tied to no given value: leave it out, or give one of its "
+            "nodes a value."
+        )
+    return replace(found, x=x / one)

@@ -133,6 +133,10 @@ def solve_spd(
     return _krylov(A, B, method, tol, max_iter, x0)
 
 
+class SingularSystemError(ValueError):
+    """A system without a solution to working precision."""
+
+
 def _suits_direct(A: sparse.csr_array) -> bool:
     n = A.shape[0]
     return bool(n <= _ALWAYS_DIRECT or A.nnz <= _TREE_LIKE * n)
@@ -145,7 +149,7 @@ def _direct(A: sparse.csr_array, B: NDArray[Any]) -> Solution:
     try:
         lu = splu(S.tocsc(), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
     except RuntimeError as error:
-        raise ValueError(
+        raise SingularSystemError(
             "The system is singular to working precision: some part of the graph is tied to no "
             "given value, or only by weights too small for floating point numbers."
         ) from error
