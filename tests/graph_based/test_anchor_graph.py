@@ -185,3 +185,15 @@ def test_default_does_not_collapse_with_thousands_of_rows_per_label():
     y[known] = truth[known]
     model = AnchorGraphClassifier(1_000, random_state=0).fit(rows, y)
     assert (model.transduction_ == truth).mean() > 0.85
+
+
+def test_one_unlabeled_row_does_not_depend_on_the_order_of_the_others():
+    # Normalized to equal masses it belongs to all classes alike: no class may get its vote alone.
+    X = np.random.RandomState(4).normal(size=(9, 4))
+    y = np.array([0, 1, 2, 2, 2, 0, 2, 0, -1])
+    P = AnchorGraphClassifier(random_state=0).fit(X, y).label_distributions_[-1]
+    for seed in range(4):
+        order = np.random.RandomState(seed).permutation(8)
+        rows = np.append(order, 8)
+        Q = AnchorGraphClassifier(random_state=0).fit(X[rows], y[rows]).label_distributions_[-1]
+        assert_allclose(Q, P, atol=1e-3)

@@ -51,6 +51,13 @@ def test_no_probabilities_are_nearer_than_the_projection(k, seed):
     assert_allclose(project_to_simplex(P), P, atol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_projection_of_scores_that_swallow_a_one(dtype):
+    scores = np.array([[1e20, 3.0, -1e25], [-1e30, -1e30, -1e30], [2e18, 2e18, 0.0]], dtype=dtype)
+    expected = [[1, 0, 0], [1 / 3, 1 / 3, 1 / 3], [0.5, 0.5, 0]]
+    assert_allclose(project_to_simplex(scores), expected, atol=1e-6)
+
+
 def test_the_projection_keeps_single_precision():
     assert project_to_simplex(np.ones((2, 3), dtype=np.float32)).dtype == np.float32
 

@@ -37,6 +37,7 @@ from leaven.graph_based._shares import (
     labels_to_leave_out,
     left_out_scores,
     posterior_proportions,
+    shared_votes,
 )
 from leaven.partitions import (
     LocalPartitions,
@@ -315,8 +316,8 @@ class AnchorGraphClassifier(TransductionMixin, BaseEstimator):
         if len(tested):
             # Degrees are one: the mean over the neighbors is z a.
             means = np.asarray(part.labeled[tested] @ a)
-            answer = left_out_scores(means, part.mass @ a, Y).argmax(axis=1)
-            np.add.at(confusions, (part.codes[tested], answer), 1.0)
+            answer = shared_votes(left_out_scores(means, part.mass @ a, Y))
+            np.add.at(confusions, part.codes[tested], answer)
         return balanced, confusions
 
 

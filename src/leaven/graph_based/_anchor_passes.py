@@ -21,6 +21,7 @@ from leaven._labels import UNLABELED, one_hot
 from leaven._magnitude import check_magnitude
 from leaven.base import normalize_rows
 from leaven.graph_based._anchors import AnchorStatistics, anchor_statistics, anchor_weights
+from leaven.graph_based._shares import shared_votes
 from leaven.partitions import Block, codes_of
 
 DTYPES = (np.float64, np.float32)
@@ -89,11 +90,11 @@ class Tally:
     mass : ndarray of shape (n_classes,)
         Sum of the scores, negative ones left out.
     answers : ndarray of shape (n_classes,)
-        How often each class has the largest balanced score.
+        How often each class has the largest balanced score; classes that are level share.
     """
 
     mass: NDArray[np.float64]
-    answers: NDArray[np.intp]
+    answers: NDArray[np.float64]
 
 
 def dtype_of(X: Any) -> np.dtype[Any]:
@@ -164,8 +165,7 @@ def tally(
     """Sums over a partition; ``balanced`` are the values of the anchors that answers go by."""
     Z = _counted(ties, reached)
     mass = np.maximum(np.asarray(Z @ values), 0.0).sum(axis=0, dtype=np.float64)
-    answer = np.asarray(Z @ balanced).argmax(axis=1)
-    return Tally(mass, np.bincount(answer, minlength=values.shape[1]))
+    return Tally(mass, shared_votes(np.asarray(Z @ balanced)).sum(axis=0))
 
 
 def add_tallies(one: Tally, other: Tally) -> Tally:

@@ -147,22 +147,31 @@ def graph_evidence(
     Y = np.eye(n_classes)[owner]
     free = ~given
     scores = F[free] @ Y
-    votes = _votes(scores / np.maximum(scores.sum(axis=0), _TINY))
+    votes = shared_votes(scores / np.maximum(scores.sum(axis=0), _TINY))
     shares = votes.sum(axis=0) / max(len(votes), 1)
     confusions = np.zeros((n_classes, n_classes))
     if len(tested):
         means = (part.adjacency[tested] @ F) / part.degree[tested, None]
-        answer = _votes(left_out_scores(means, F[free].sum(axis=0), Y))
+        answer = shared_votes(left_out_scores(means, F[free].sum(axis=0), Y))
         np.add.at(confusions, codes[tested], answer)
     return shares, confusions
 
 
-def _votes(scores: NDArray[Any]) -> NDArray[np.float64]:
+def shared_votes(scores: NDArray[Any]) -> NDArray[np.float64]:
     """One vote of each row for its best class; classes that are level share it.
 
     A single unlabeled row is level after class mass normalization, whatever it is near to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.graph_based._shares import shared_votes
+    >>> shared_votes(np.array([[0.2, 0.7, 0.1], [0.4, 0.2, 0.4]]))
+    array([[0. , 1. , 0. ],
+           [0.5, 0. , 0.5]])
     """
-    best = scores >= (1.0 - _LEVEL) * scores.max(axis=1, keepdims=True)
+    top = scores.max(axis=1, keepdims=True)
+    best = scores >= top - _LEVEL * np.abs(top)
     return np.asarray(best / best.sum(axis=1, keepdims=True), dtype=np.float64)
 
 

@@ -36,6 +36,8 @@ def project_to_simplex(scores: NDArray[Any]) -> NDArray[Any]:
            [1.   , 0.   ],
            [0.375, 0.625]])
     """
+    # A constant changes nothing, and next to 1e16 the one that is taken away would be lost.
+    scores = scores - scores.max(axis=1, keepdims=True)
     falling = -np.sort(-scores, axis=1)
     excess = np.cumsum(falling, axis=1) - 1.0
     count = np.arange(1, scores.shape[1] + 1)
