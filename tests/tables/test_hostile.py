@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from leaven.cli import main
 from leaven.graph_based import HarmonicClassifier
-from leaven.tables import TableError, TablePreparer, label_table, read_table, write_table
+from leaven.tables import TableError, TablePreparer, _kinds, label_table, read_table, write_table
 
 
 def run(*args):
@@ -59,6 +59,26 @@ def test_dates_beyond_nanoseconds():
     assert result.summary.columns["until"] == "date"
     features = TablePreparer().fit_transform(table[["until", "x"]])
     assert np.isfinite(features).all()
+
+
+@pytest.mark.parametrize("ends_in_2262", [False, True])
+def test_dates_are_the_same_in_old_and_new_pandas(monkeypatch, ends_in_2262):
+    # pandas 2.2 parses to nanoseconds; what lies beyond is parsed by Python.
+    monkeypatch.setattr(_kinds, "_ends_in_2262", lambda: ends_in_2262)
+    cells = pd.Series(["1970-01-02", "9999-12-31T00:00:01+00:00", "x", None], dtype=object)
+    if not ends_in_2262 and pd.isna(pd.to_datetime("9999-12-31", errors="coerce")):
+        pytest.skip("this pandas does parse to nanoseconds")
+    seconds = [86_400.0, 253_402_214_401.0, np.nan, np.nan]
+    np.testing.assert_array_equal(_kinds._seconds(cells, "ISO8601"), seconds)
+    months = pd.Series(["2-JAN-1970", "31-DEC-9999", "31-DEC"])
+    np.testing.assert_array_equal(
+        _kinds._seconds(months, "%d-%b-%Y"), [86_400.0, 253_402_214_400.0, np.nan]
+    )
+
+
+def test_far_dates_in_other_time_zones():
+    assert _kinds._far_time("9000-01-01T02:00:00+02:00", "ISO8601") == np.datetime64("9000-01-01")
+    assert np.isnat(_kinds._far_time(7, "ISO8601"))
 
 
 def test_day_month_name_year_is_a_date():

@@ -18,7 +18,14 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.neighbors import BallTree, KDTree
 
-from leaven.persistence._types import TREE, ModelFileError, may_be_stored, name_of, type_name
+from leaven.persistence._types import (
+    TREE,
+    WARNING_LIST,
+    ModelFileError,
+    may_be_stored,
+    name_of,
+    type_name,
+)
 
 # Every node but None, booleans, integers, finite floats, strings and lists is a JSON object
 # with the kind of the node under this key.
@@ -57,6 +64,8 @@ class Encoder:
             return value
         if isinstance(value, float) and not isinstance(value, np.generic):
             return value if math.isfinite(value) else {KIND: "float", "value": repr(float(value))}
+        if name_of(type(value)) == WARNING_LIST:
+            value = value.data
         if type(value) is list:
             return [self.encode(item, f"[{i}]") for i, item in enumerate(value)]
         if id(value) in self._seen:

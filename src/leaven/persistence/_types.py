@@ -35,9 +35,13 @@ PLAIN_CLASSES = frozenset(
     {
         "sklearn.calibration._CalibratedClassifier",
         "sklearn.metrics._scorer._PassthroughScorer",
+        "sklearn.utils._metadata_requests.MetadataRequest",  # in scorers of scikit-learn 1.6
+        "sklearn.utils._metadata_requests.MethodMetadataRequest",
     }
 )
 PLAIN_MODULES = frozenset({"sklearn.gaussian_process.kernels", "sklearn.model_selection._split"})
+# A list of scikit-learn 1.6 and 1.7 that warns when it is read; it is stored as a plain one.
+WARNING_LIST = "sklearn.compose._column_transformer._RemainderColsList"
 TREE = "sklearn.tree._tree.Tree"
 BUILTIN_TYPES = frozenset({"bool", "bytes", "float", "int", "object", "str"})
 

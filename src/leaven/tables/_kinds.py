@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass
-from datetime import time
+from datetime import datetime, time, timezone
 from typing import Any
 
 import numpy as np
@@ -323,10 +324,43 @@ def _date_format(present: pd.Series) -> str | None:
     if not len(sample) or sample.str.contains(r"\d{2}", regex=True).mean() < _PARSED_SHARE:
         return None
     for date_format in DATE_FORMATS:
-        parsed = pd.to_datetime(sample.str.strip(), format=date_format, errors="coerce", utc=True)
-        if parsed.notna().mean() >= _PARSED_SHARE:
+        parsed = _times(sample.str.strip(), date_format)
+        if (~np.isnat(parsed)).mean() >= _PARSED_SHARE:
             return date_format
     return None
+
+
+def _times(cells: pd.Series, date_format: str | None) -> np.ndarray[Any, np.dtype[Any]]:
+    """Parse dates as microseconds, with NaT for what is none.
+
+    Microseconds reach from the year -290307 to 294246; nanoseconds end in 2262, and 9999-12-31
+    stands for "for ever" in many tables.
+    """
+    parsed = pd.to_datetime(cells, format=date_format, errors="coerce", utc=True)
+    times = parsed.dt.tz_localize(None).to_numpy().astype("datetime64[us]")
+    lost = np.isnat(times) & cells.notna().to_numpy()
+    if date_format is not None and lost.any() and _ends_in_2262():
+        far = cells[lost]
+        found = {cell: _far_time(cell, date_format) for cell in far.unique()}
+        times[lost] = [found[cell] for cell in far]
+    return times
+
+
+@functools.cache
+def _ends_in_2262() -> bool:
+    """Whether this pandas parses to nanoseconds only, as 2.2 does."""
+    return bool(pd.isna(pd.to_datetime(["9999-12-31"], errors="coerce", utc=True)[0]))
+
+
+def _far_time(cell: Any, date_format: str) -> np.datetime64:
+    try:
+        iso = date_format == "ISO8601"
+        found = datetime.fromisoformat(cell) if iso else datetime.strptime(cell, date_format)
+    except (TypeError, ValueError):
+        return np.datetime64("NaT", "us")
+    if found.tzinfo is not None:
+        found = found.astimezone(timezone.utc).replace(tzinfo=None)
+    return np.datetime64(found, "us")
 
 
 def _seconds(values: pd.Series, date_format: str | None) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -336,12 +370,8 @@ def _seconds(values: pd.Series, date_format: str | None) -> np.ndarray[Any, np.d
         values = values.dt.to_timestamp()
     if date_format is not None and _is_textual(values):
         values = values.str.strip()
-    times = pd.to_datetime(values, format=date_format, errors="coerce", utc=True)
-    # Microseconds reach from the year -290307 to 294246; nanoseconds end in 2262, and 9999-12-31
-    # stands for "for ever" in many tables.
-    micro = times.dt.as_unit("us")
-    seconds = micro.astype("int64").to_numpy() / 1e6
-    return np.where(micro.isna(), np.nan, seconds)
+    micro = _times(values, date_format)
+    return np.where(np.isnat(micro), np.nan, micro.astype(np.int64) / 1e6)
 
 
 def _seconds_of_day(value: Any) -> float:
