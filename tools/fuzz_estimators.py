@@ -21,7 +21,9 @@ from scipy import sparse
 
 # Words of libraries below leaven. A user can do nothing with them.
 INTERNAL = [
-    "singular",
+    "exactly singular",
+    "ingular matrix",
+    "is singular",
     "reshape",
     "broadcast",
     "dtype mismatch",
@@ -55,6 +57,7 @@ DRAWING = {
     "CoForestClassifier",
     "CoTrainingClassifier",
     "DemocraticCoLearningClassifier",
+    "S4VM",
     "SafeClassifier",
     "SetredClassifier",
     "StatisticalCoLearningClassifier",

@@ -59,8 +59,16 @@ EXCHANGES: dict[type[ast.AST], type[ast.AST]] = {
     ast.Or: ast.And,
 }
 SKIPPED_CALLS = {"warn", "info", "debug", "log", "ValueError", "TypeError", "TableError"}
-# Packages whose tests live under another name, or in several folders.
-TESTS_OF = {"_labels.py": ["tests/test_labels.py"], "_files.py": ["tests/test_files.py"]}
+# Modules whose tests live under another name, or in several folders.
+TESTS_OF = {
+    "__init__.py": ["tests/test_init.py"],
+    "__main__.py": ["tests/cli/test_processes.py"],
+    "_compat.py": ["tests/selection", "tests/test_contract.py"],
+    "_dask.py": ["tests/partitions", "tests/generative"],
+    "_distinct.py": ["tests/tables/test_prepare.py", "tests/tables/test_many_files.py"],
+    "_optional.py": ["tests/representation", "tests/test_init.py"],
+    "_threads.py": ["tests/solvers", "tests/graph"],
+}
 
 
 @dataclass(frozen=True)
@@ -181,7 +189,7 @@ def tests_of_module(path: str) -> list[list[str]]:
     take some seconds.
     """
     package, name = path.split("/")[0], path.split("/")[-1].removeprefix("_")
-    named = TESTS_OF.get(path, [f"tests/{package}"])
+    named = TESTS_OF.get(path, [f"tests/test_{name}" if package == path else f"tests/{package}"])
     wide = [name for name in named if (ROOT / name).exists()] or ["tests"]
     own = f"tests/{path.rpartition('/')[0]}/test_{name}".replace("//", "/")
     first = [f"src/leaven/{path}", *([own] if (ROOT / own).exists() else [])]
@@ -293,14 +301,14 @@ def _run_pytest(copy: Path, tests: list[str], note: Path) -> int:
         return 1
 
 
-def run(n: int, seed: int, seconds: float) -> Iterator[tuple[Mutant, bool | None]]:
+def run(n: int, seed: int, seconds: float, skip: int = 0) -> Iterator[tuple[Mutant, bool | None]]:
     """Try mutants in a copy of the repository, one after the other."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "leaven"
         shutil.copytree(
             ROOT, copy, ignore=shutil.ignore_patterns(".git", ".venv", "docs/_build", ".*_cache")
         )
-        for mutant, number in draw(n, seed):
+        for mutant, number in draw(n, seed)[skip:]:
             try:
                 survived = survives(copy, mutant, number, seconds)
             except RuntimeError as error:
@@ -315,10 +323,11 @@ def main() -> int:
     parser.add_argument("n", type=int, nargs="?", default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=600.0, help="limit for each mutant")
+    parser.add_argument("--skip", type=int, default=0, help="the first ones, of a run that ended")
     parser.add_argument("--goal", type=float, default=0.95, help="share that must be noticed")
     args = parser.parse_args()
     started, survivors, n_tried, n_slow = time.time(), [], 0, 0
-    for mutant, survived in run(args.n, args.seed, args.seconds):
+    for mutant, survived in run(args.n, args.seed, args.seconds, args.skip):
         n_tried += 1
         n_slow += survived is None
         if survived:
