@@ -89,9 +89,11 @@ def main() -> None:
                 text=True,
             ).stdout
             model = load_model(path)
-            started = time.process_time()
-            model.predict(new)
-            took = time.process_time() - started
+            took = np.inf
+            for _ in range(REPEATS):
+                started = time.process_time()
+                model.predict(new)
+                took = min(took, time.process_time() - started)
             print(
                 f"{method:34s} {took:6.2f} s  {took / reading:5.1f} x read_csv  load and first row "
                 f"{float(first):.2f} s  {path.stat().st_size / 1e6:.1f} MB"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -75,6 +76,33 @@ def test_files_that_are_no_models(content, message, saved, tmp_path):
         assert message in done.stderr
         assert len(done.stderr.strip().splitlines()) == 1
     assert not (tmp_path / "x.csv").exists()
+
+
+def test_a_file_without_its_description_is_one_line(saved, tmp_path):
+    path = tmp_path / "bare.leaven"
+    with zipfile.ZipFile(saved / "orchard.leaven") as old, zipfile.ZipFile(path, "w") as new:
+        header = json.loads(old.read("header.json"))
+        del header["about"]["target"], header["about"]["columns"]
+        new.writestr("header.json", json.dumps(header))
+        for name in ("objects.json", "arrays.bin"):
+            new.writestr(name, old.read(name))
+    for command in (
+        ["show", path],
+        ["label", saved / "orchard.csv", "--target", "variety", "--start", path],
+    ):
+        done = run(*command)
+        assert done.exit_code == 2
+        assert "does not say of its model: target, columns." in done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_the_summary_names_the_model(saved, tmp_path):
+    options = ["--target", "variety", "--method", "naive-bayes", "--no-report"]
+    out = ["--out", tmp_path / "o.csv", "--save", tmp_path / "m.leaven"]
+    done = run("label", saved / "orchard.csv", *options, *out)
+    assert f"Model in {tmp_path / 'm.leaven'}" in done.output
+    found = json.loads(run("label", saved / "orchard.csv", *options, *out, "--json").stdout)
+    assert found["model"] == str(tmp_path / "m.leaven")
 
 
 @pytest.mark.parametrize(

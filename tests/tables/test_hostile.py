@@ -108,7 +108,7 @@ def test_cells_at_the_ends_of_the_range(size):
     ("path", "word"),
     [
         ("", "is empty"),
-        (".", "holds no table"),
+        (".", "holds neither tables nor images"),
         ("a\0b.csv", "name of a file"),
         ("no.csv", "No such"),
     ],

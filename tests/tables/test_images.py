@@ -94,7 +94,10 @@ def test_images_that_do_not_open_are_named_skipped_and_counted(pictures):
         joined = Pixels("image", (8, 6)).join(table, folder)
     assert joined["image_pixels"].isna().tolist() == [9 <= i <= 12 for i in range(24)]
     (folder / "012.png").unlink()
-    with pytest.warns(UserWarning, match="4 images were skipped"):
+    with (
+        pytest.warns(UserWarning, match="4 images were skipped"),
+        pytest.warns(UserWarning, match="4 rows have no cell in the columns"),
+    ):
         found = label_table(
             table, "kind", method="logistic-regression", image_folder=folder, details=False
         )
@@ -134,7 +137,8 @@ def test_other_columns_are_learned_from_where_images_cannot_be(pictures, tmp_pat
         )
     assert (found.table["kind_predicted"] == truth).all()
     assert found.summary.columns == {"size": "number"}
-    Image.new("L", (100, 80)).save(folder / "000.png")
+    for name in table["image"][:4]:
+        Image.new("L", (100, 80)).save(folder / name)
     with pytest.warns(UserWarning, match=r"several sizes \(8 x 6, 100 x 80\)"):
         found = label_table(table, "kind", method="naive-bayes", image_folder=folder, details=False)
     assert found.pixels is None
@@ -195,3 +199,59 @@ def test_the_target_of_a_table_is_needed(tmp_path):
     done = run("label", tmp_path / "t.csv")
     assert done.exit_code == 2
     assert "Missing option '--target'" in done.stderr
+
+
+def test_a_few_images_of_another_size_are_skipped_and_guessed(pictures):
+    folder, table, truth = pictures
+    Image.new("L", (5, 7)).save(folder / "020.png")
+    with (
+        pytest.warns(UserWarning, match=r"skipped: '020.png' \(it is 5 x 7, not 8 x 6\)"),
+        pytest.warns(UserWarning, match="1 row has no cell in the columns that were learned from"),
+        pytest.warns(UserWarning, match="1 distinct rows are near no labeled row"),
+    ):
+        found = label_table(table, "kind", method="harmonic", image_folder=folder, details=False)
+    others = np.arange(24) != 20
+    assert (found.table["kind_predicted"] == truth)[others].all()
+    expected = found.probabilities[others].mean(axis=0)
+    np.testing.assert_allclose(found.probabilities.iloc[20], expected)
+
+
+def test_a_model_of_images_labels_a_folder(pictures, tmp_path):
+    folder, table, truth = pictures
+    renamed = table.rename(columns={"image": "photo"})
+    model = label_table(
+        renamed, "kind", method="harmonic", image_folder=folder, details=False
+    ).model()
+    expected = model.predict_proba(renamed[["photo"]], image_folder=folder)
+    for path in (folder, str(folder)):
+        pd.testing.assert_frame_equal(model.predict_proba(path), expected)
+    assert model.predict(folder).tolist() == truth.tolist()
+    assert model.label(folder)["photo"].tolist() == table["image"].tolist()
+    with pytest.raises(TableError, match=r"is no folder"):
+        model.predict(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(TableError, match="has no image that a browser shows"):
+        model.predict(tmp_path / "empty")
+    numbers = pd.DataFrame({"x": [1.5, 2.0, 9.5, 9.0], "kind": ["a", None, "b", None]})
+    other = label_table(numbers, "kind", method="harmonic", details=False).model()
+    with pytest.raises(TableError, match=r"did not learn from images.*columns 'x'"):
+        other.predict(folder)
+
+
+def test_command_predicts_a_folder(pictures, tmp_path):
+    folder, table, truth = pictures
+    model = tmp_path / "m.leaven"
+    label_table(table, "kind", method="harmonic", image_folder=folder, details=False).save(model)
+    done = run("predict", model, f"{folder}/")
+    assert done.exit_code == 0, done.output
+    found = pd.read_csv(tmp_path / "pictures.labeled.csv")
+    assert found["image"].tolist() == table["image"].tolist()
+    assert found["kind_predicted"].tolist() == truth.tolist()
+    for command in ("predict", "label"):
+        (tmp_path / "empty").mkdir(exist_ok=True)
+        words = [model] if command == "predict" else []
+        done = run(command, *words, tmp_path / "empty", *([] if words else ["--target", "kind"]))
+        assert done.exit_code == 2
+        assert "directory" in done.stderr
+        assert "images" in done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1

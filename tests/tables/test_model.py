@@ -13,6 +13,7 @@ from pandas.testing import assert_frame_equal
 import leaven
 from leaven.datasets import load_example
 from leaven.exceptions import LeavenWarning
+from leaven.graph import NeighborIndex
 from leaven.persistence import ModelFileError, save_object
 from leaven.tables import (
     TableError,
@@ -170,3 +171,36 @@ def test_model_is_a_value(learned):
     assert isinstance(learned.model(), TableModel)
     with pytest.raises(AttributeError):
         learned.model().target = "other"
+
+
+def test_methods_on_one_graph_search_once(monkeypatch, tmp_path):
+    rows = load_example("orchard").head(200)
+    result = label_table(rows, "variety", details=False)
+    on_graph = [e for _, e in result.estimator.estimators if hasattr(e, "graph_builder_")]
+    assert len(on_graph) > 1
+    result.save(tmp_path / "m.leaven")
+    model = leaven.load(tmp_path / "m.leaven")
+    new = load_example("orchard").tail(40).drop(columns="variety")
+    expected = result.estimator.predict_proba(result.preparer.transform(new))
+    search, searched = NeighborIndex.of, []
+
+    def counted(self, X_new, k):
+        searched.append(len(X_new))
+        return search(self, X_new, k)
+
+    monkeypatch.setattr(NeighborIndex, "of", counted)
+    assert_array_equal(model.predict_proba(new).to_numpy(), expected)
+    assert searched == [40]
+
+
+def test_rows_without_a_cell_get_the_proportions_of_the_others():
+    rows, truth = table()
+    rows.loc[[20, 31, 5], ["size", "color", "seen"]] = None
+    with pytest.warns(LeavenWarning, match=r"2 rows have no cell in the columns"):
+        found = label_table(rows, "kind", method="harmonic", details=False)
+    others = ~np.isin(np.arange(60), [5, 20, 31])
+    expected = found.probabilities[others].mean(axis=0)
+    for row in (20, 31):
+        assert_allclose(found.probabilities.iloc[row], expected)
+        assert found.table["kind_confidence"][row] == pytest.approx(expected.max(), abs=1e-6)
+    assert found.table["kind_predicted"][5] == truth[5]

@@ -119,3 +119,19 @@ def test_bad_targets(values: pd.Series, message: str) -> None:
     with pytest.raises(TableError, match=message) as caught:
         encode_target(values)
     assert "\n" not in str(caught.value)
+
+
+def test_dates_and_names_that_occur_once_are_no_classes() -> None:
+    days = pd.date_range("2024-01-01", periods=60).strftime("%d.%m.%Y").tolist()
+    with pytest.raises(TableError, match=r"60 distinct dates such as '01.01.2024' in 60 labeled"):
+        encode_target(column([*days, None]))
+    with pytest.raises(TableError, match=r"30 distinct dates such as '01.01.2024' in 45 labeled"):
+        encode_target(column([*days[:30], *days[:15], None]))
+    names = [f"customer {i}" for i in range(51)]
+    with pytest.raises(TableError, match=r"51 labels, no two of them alike, such as 'customer 0'"):
+        encode_target(column([*names, None]))
+    # One row of each class is a way to begin, and a few dates may name batches.
+    assert len(encode_target(column([*names[:50], None])).classes) == 50
+    assert len(encode_target(column([*names, names[0], None])).classes) == 51
+    assert len(encode_target(column([*days[:30] * 2, None])).classes) == 30
+    assert len(encode_target(column([*days[:20], None])).classes) == 20

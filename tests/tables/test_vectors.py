@@ -83,6 +83,9 @@ def test_files_that_hold_no_vectors_are_refused(tmp_path):
     for name in ("broken.npy", "broken.npz"):
         with pytest.raises(TableError, match="holds no array of numbers"):
             read_vectors(tmp_path / name)
+    (tmp_path / "text.npy").write_text("hello")
+    with pytest.raises(TableError, match=r"text.npy holds no array of numbers: it is no file of"):
+        read_vectors(tmp_path / "text.npy")
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 broken")
     with pytest.raises(TableError, match="is not a readable Parquet file"):
         read_vectors(tmp_path / "broken.parquet")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from leaven.app._annotate import AnnotateOptions, LabelingPage, annotate, open_page
 from leaven.app._export import take_over_labels
-from leaven.app._images import image_table
+from leaven.tables import image_table
 
 __all__ = [
     "AnnotateOptions",

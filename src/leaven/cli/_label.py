@@ -20,6 +20,7 @@ from leaven.cli._common import (
     parse_names,
     reading_options,
 )
+from leaven.cli._pictures import has_tables, image_folder, image_rows, is_image_folder
 
 if TYPE_CHECKING:
     from leaven.tables import LabelingResult
@@ -317,7 +318,9 @@ def label(
             result.save(save)
     notes = [str(each.message) for each in caught if issubclass(each.category, UserWarning)]
     if not quiet:
-        print_summary(result, file, out, notes, report=report, explain=explain, as_json=as_json)
+        print_summary(
+            result, file, out, notes, report=report, save=save, explain=explain, as_json=as_json
+        )
 
 
 def is_many(file: str) -> bool:
@@ -332,46 +335,6 @@ def is_many(file: str) -> bool:
     if os.path.isdir(file):
         return True
     return any(sign in file for sign in "*?[") and not os.path.exists(file)
-
-
-def is_image_folder(file: str) -> bool:
-    """Whether FILE is a directory of images that holds no tables."""
-    if not os.path.isdir(file):
-        return False
-    from leaven.app import image_table
-    from leaven.tables import TableError, find_files
-
-    try:
-        find_files(file)
-    except TableError:  # no table in it
-        try:
-            return len(image_table(file)) > 0
-        except TableError:
-            return False
-    return False
-
-
-def image_rows(folder: str, labels: str | None, target: str | None) -> tuple[Any, str]:
-    """Make a table of the images of a folder, labeled by a table or by their subfolders."""
-    from leaven.app import image_table
-    from leaven.tables import join_labels, labels_of_folders, read_table
-
-    table = image_table(folder)
-    if labels is not None:
-        return join_labels(table, read_table(labels), target)
-    target = "label" if target is None else target
-    return table.assign(**{target: labels_of_folders(table["image"])}), target
-
-
-def image_folder(file: str, pictures: bool) -> str | None:
-    """Where the paths of images of a table start: at its own folder, if Pillow is there."""
-    from leaven._optional import is_installed
-
-    if pictures:
-        return file
-    if file == STANDARD_STREAM or not is_installed("PIL"):
-        return None
-    return os.path.dirname(os.path.abspath(file))
 
 
 def refuse_with_many(**given: Any) -> None:
@@ -395,6 +358,11 @@ def label_many(
     """Label many files, keep the model if asked to, and print a summary."""
     from leaven.tables import label_files
 
+    if os.path.isdir(file) and not has_tables(file):
+        raise BadInput(
+            f"The directory {file!r} holds neither tables nor images: give a file, or a directory "
+            "with some."
+        )
     if out is None or out == STANDARD_STREAM:
         raise BadInput("Many files need a directory to go to: name it with --out.")
     if save is not None:

@@ -28,6 +28,7 @@ def print_summary(
     notes: list[str],
     *,
     report: str | None,
+    save: str | None = None,
     explain: bool,
     as_json: bool,
 ) -> None:
@@ -36,7 +37,13 @@ def print_summary(
     to_stderr = out == STANDARD_STREAM
     summary = result.summary
     if as_json:
-        values = {"input": file, "output": out, "report": report, **summary.to_dict()}
+        values = {
+            "input": file,
+            "output": out,
+            "report": report,
+            "model": save,
+            **summary.to_dict(),
+        }
         values["notes"] = _all_notes(result, notes)
         values["selection"] = None if result.selection is None else result.selection.to_dict()
         values["ask"] = None if result.ask is None else [int(row) + 1 for row in result.ask]
@@ -59,6 +66,8 @@ def print_summary(
         screen.print(f"Written to {out}", soft_wrap=True)
     if report is not None:
         screen.print(f"Report in {report}", soft_wrap=True)
+    if save is not None:
+        screen.print(f"Model in {save}", soft_wrap=True)
 
 
 def _class_table(summary: LabelingSummary) -> Any:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import warnings
+from typing import Any
 
 import click
 
-from leaven.cli._common import console, errors_as_one_line, parse_delimiter
+from leaven.cli._common import BadInput, console, errors_as_one_line, parse_delimiter
+from leaven.cli._pictures import STANDARD_STREAM, is_image_folder
 
 
 @click.command()
@@ -45,7 +47,8 @@ def predict(
 
     All rows are written in order with the columns COLUMN_predicted, COLUMN_confidence and
     COLUMN_source. Labels that FILE has in the target column stay. Columns that MODEL learned
-    from may be missing from FILE, and there may be others; a line says so.
+    from may be missing from FILE, and there may be others; a line says so. FILE may also be a
+    folder of images, if MODEL learned from images.
     """
     with errors_as_one_line():
         from leaven.cli._outputs import refuse_same_file
@@ -57,15 +60,25 @@ def predict(
             read_with_format,
         )
 
-        source = format_of_path(file)
-        out = labeled_path(file) if out is None else out
+        pictures = is_image_folder(file)
+        if os.path.isdir(file) and not pictures:
+            raise BadInput(
+                f"{file!r} is a directory, but not one of images: give a table, or a folder that "
+                "holds images and no tables."
+            )
+        named = f"{os.path.normpath(file)}.csv" if pictures else file
+        source = format_of_path(named)
+        out = labeled_path(named) if out is None else out
         output = TableOutput.at(out)
         refuse_same_file({"the output": out}, {"the input": file, "the model": model}, force=force)
         learned = load_model(model)
-        table, found = read_with_format(
-            file, delimiter=parse_delimiter(delimiter), encoding=encoding, file_format=source
-        )
-        folder = "." if file == "-" else os.path.dirname(os.path.abspath(file))
+        table: Any = file
+        found, folder = source, "."
+        if not pictures:
+            table, found = read_with_format(
+                file, delimiter=parse_delimiter(delimiter), encoding=encoding, file_format=source
+            )
+            folder = "." if file == STANDARD_STREAM else os.path.dirname(os.path.abspath(file))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             labeled = learned.label(

@@ -14,6 +14,7 @@ from leaven.graph._given import GivenGraph, GridGraph, SumGraph
 from leaven.graph._graph import Graph
 from leaven.graph._knn import KNNGraph
 from leaven.graph._neighbors import NeighborIndex
+from leaven.graph._shared import share_searches
 from leaven.graph._tree import KNNTreeGraph, SpanningTreeGraph
 from leaven.graph._weights import (
     AnisotropicGaussian,
@@ -50,4 +51,5 @@ __all__ = [
     "NormalizedCosine",
     "SpanningTreeGraph",
     "SumGraph",
+    "share_searches",
 ]

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, check_memory, validate_dat
 from leaven._compat import num_samples
 from leaven._labels import labeled_mask
 from leaven.graph._graph import Graph
+from leaven.graph._shared import shared
 from leaven.graph._weights import Edges, EdgeWeight
 
 
@@ -138,7 +139,7 @@ class GraphBuilder(BaseEstimator):
                 check_precomputed(X_new, square=False)
             else:
                 X_new = self._as_fitted(X_new)
-        return self._weights_to(X_new)
+        return shared(self, X_new, self._weights_to)
 
     def _as_fitted(self, X_new: Any) -> Any:
         """New rows as a dense or a sparse matrix, whichever the rows of ``fit`` were."""

@@ -6,7 +6,7 @@ from leaven.tables._compare import TableComparison, accuracy_text, compare_table
 from leaven.tables._errors import TableError
 from leaven.tables._format import TableFormat, format_of_path, labeled_path
 from leaven.tables._frames import as_pandas
-from leaven.tables._images import join_labels, labels_of_folders
+from leaven.tables._images import IMAGE_TYPES, image_table, join_labels, labels_of_folders
 from leaven.tables._kinds import ColumnKind
 from leaven.tables._label import label, label_table
 from leaven.tables._labeler import TableLabeler
@@ -21,6 +21,7 @@ from leaven.tables._vectors import read_vectors
 from leaven.tables._write import TableOutput, write_table
 
 __all__ = [
+    "IMAGE_TYPES",
     "ClassCount",
     "ColumnKind",
     "FilesResult",
@@ -41,6 +42,7 @@ __all__ = [
     "encode_target",
     "find_files",
     "format_of_path",
+    "image_table",
     "join_labels",
     "label",
     "label_files",

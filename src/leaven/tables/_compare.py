@@ -27,8 +27,8 @@ from leaven.evaluation import (
 )
 from leaven.tables._errors import TableError
 from leaven.tables._frames import split_target
-from leaven.tables._label import prepare_table
 from leaven.tables._options import LabelingOptions, make_options, refuse_options
+from leaven.tables._prepared_table import prepare_table
 from leaven.tables._select import (
     PreparedRows,
     select_for_table,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +18,29 @@ from leaven.exceptions import LeavenWarning
 from leaven.tables._errors import TableError
 from leaven.tables._kinds import DROPPED, IMAGE_PATHS, column_kinds
 
+IMAGE_TYPES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+    ".bmp": "image/bmp",
+}
+"""What a browser shows. Not SVG, which may hold scripts."""
+
+IMAGE = "image"
+"""Name of the column of paths in the table of a folder."""
+
 SUFFIX = "_pixels"
 """What is added to the name of a column of paths for the column of pixels."""
 
 MOST_PIXELS = 64 * 64
 """Of an image whose pixels are compared one by one: in larger ones nothing stays in its place."""
+
+SAME_SIZE = 0.9
+"""Share of the images that must have one size; the others are skipped, as those that do not open.
+With more of another size the table is one of images of several sizes, and not of one with
+mistakes."""
 
 _MOST_NAMED = 5  # images that a note names before it says how many more there are
 
@@ -77,10 +96,10 @@ def find_pixels(features: pd.DataFrame, folder: str | Path) -> Pixels | None:
         if kind.reason != IMAGE_PATHS:
             continue
         images, unread = read_images(features[kind.name], folder)
-        sizes = {image.shape[::-1] for image in images if image is not None}
+        sizes = Counter(image.shape[::-1] for image in images if image is not None)
         problem = _problem_with(kind.name, sizes, unread, folder)
         if problem is None:
-            return Pixels(kind.name, next(iter(sizes)))
+            return Pixels(kind.name, sizes.most_common(1)[0][0])
         if all(each.kind == DROPPED for each in kinds):
             raise problem
         warnings.warn(f"Not learned from: {problem.message}", LeavenWarning, stacklevel=2)
@@ -88,7 +107,7 @@ def find_pixels(features: pd.DataFrame, folder: str | Path) -> Pixels | None:
 
 
 def _problem_with(
-    name: str, sizes: set[tuple[int, ...]], unread: dict[str, str], folder: str | Path
+    name: str, sizes: Counter[tuple[int, ...]], unread: dict[str, str], folder: str | Path
 ) -> TableError | None:
     """Why the images of a column cannot be compared by their pixels."""
     if not sizes:
@@ -96,7 +115,8 @@ def _problem_with(
         return TableError(
             f"No image of {name!r} can be read from {folder}: {path!r} ({reason}), ..."
         )
-    if len(sizes) == 1 and np.prod(next(iter(sizes))) <= MOST_PIXELS:
+    (size, count) = sizes.most_common(1)[0]
+    if count >= SAME_SIZE * sizes.total() and np.prod(size) <= MOST_PIXELS:
         return None
     listed = ", ".join(_times(size) for size in sorted(sizes)[:_MOST_NAMED])
     return TableError(
@@ -141,6 +161,43 @@ def read_images(
             images.append(None)
             unread[path] = "it is too large"
     return images, unread
+
+
+def image_table(folder: str | Path) -> pd.DataFrame:
+    """Make a table of the images in a folder and its folders, one row each.
+
+    Parameters
+    ----------
+    folder : str or Path
+
+    Returns
+    -------
+    table : DataFrame
+        With the column ``image``, paths relative to the folder, in alphabetical order.
+
+    Raises
+    ------
+    TableError
+        If the folder has no image that a browser shows.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from leaven.tables import image_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("b.png", "a.JPG", "notes.txt"):
+    ...         pathlib.Path(folder, name).touch()
+    ...     image_table(folder)["image"].tolist()
+    ['a.JPG', 'b.png']
+    """
+    root = Path(folder)
+    paths = [
+        each for each in root.rglob("*") if each.suffix.lower() in IMAGE_TYPES and each.is_file()
+    ]
+    if not paths:
+        known = ", ".join(sorted(IMAGE_TYPES))
+        raise TableError(f"The folder {folder} has no image that a browser shows ({known}).")
+    return pd.DataFrame({IMAGE: sorted(each.relative_to(root).as_posix() for each in paths)})
 
 
 def labels_of_folders(paths: pd.Series) -> pd.Series:

@@ -16,15 +16,22 @@ from leaven._dask import is_dask
 from leaven._labels import labeled_mask
 from leaven._optional import import_optional
 from leaven.exceptions import LeavenWarning
-from leaven.persistence import FileHeader, load_object, read_header, save_object
+from leaven.graph import share_searches
+from leaven.persistence import (
+    FileHeader,
+    ModelFileError,
+    load_object,
+    read_header,
+    save_object,
+)
 from leaven.tables._embed import Embedding
+from leaven.tables._empty_rows import rows_without_cells
 from leaven.tables._errors import TableError
 from leaven.tables._frames import as_pandas, like_input, translated, without_arrow
-from leaven.tables._images import Pixels
-from leaven.tables._kinds import VECTOR
+from leaven.tables._images import IMAGE, Pixels, image_table
 from leaven.tables._prepare import TablePreparer
 from leaven.tables._read import refuse_duplicates
-from leaven.tables._vectors import VECTORS, is_missing_vector, join_vectors
+from leaven.tables._vectors import VECTORS, join_vectors
 
 KIND = "table model"
 """What the header of a file says of it."""
@@ -32,6 +39,20 @@ KIND = "table model"
 GIVEN, INFERRED = "given", "inferred"
 SUFFIXES = ("predicted", "confidence", "source", "review", "set", "suspect", "ask")
 """What is added to the name of the target for columns of leaven's own."""
+
+_ABOUT = (
+    "target",
+    "n_rows",
+    "n_labeled",
+    "classes",
+    "labels_per_class",
+    "method",
+    "candidates",
+    "estimated_accuracy",
+    "columns",
+    "dropped",
+)
+"""What a file must say of a model: ``leaven show`` and ``--start`` ask for these."""
 
 _CHUNK = 50_000
 """Rows that are prepared and labeled at a time: memory stays flat however long the table is."""
@@ -126,7 +147,7 @@ class TableModel:
 
         Parameters
         ----------
-        table : DataFrame of pandas or polars, or Table of pyarrow
+        table : DataFrame of pandas or polars, Table of pyarrow, or path of a folder of images
             Columns that the model knows may be missing, and there may be others; a warning
             names both. Categories that were not there count as unknown. A Dask DataFrame is
             answered by a lazy one, here and below.
@@ -142,11 +163,26 @@ class TableModel:
         """
         if is_dask(table):
             return self._lazily("predict_proba", table, vectors)
+        table, image_folder = self._rows_of(table, image_folder)
         frame = as_pandas(table)
         found = pd.DataFrame(
             self._proba(frame, vectors, image_folder), index=frame.index, columns=list(self.classes)
         )
         return found if frame is table else translated(found.rename(columns=str), table)
+
+    def _rows_of(self, table: Any, image_folder: str | Path) -> tuple[Any, str | Path]:
+        """Take a path for a folder of images: their table, and where its paths start."""
+        if not isinstance(table, (str, Path)):
+            return table, image_folder
+        if not Path(table).is_dir():
+            raise TableError(f"{table} is no folder. A table is to be read by read_table before.")
+        column = IMAGE if self.pixels is None else self.pixels.column
+        if column not in self.columns:
+            raise TableError(
+                "The model did not learn from images, and takes no folder of them. It learned "
+                f"from the columns {_listed(list(self._used))}."
+            )
+        return image_table(table).rename(columns={IMAGE: column}), table
 
     def _proba(
         self, table: pd.DataFrame, vectors: Any, image_folder: str | Path
@@ -156,8 +192,10 @@ class TableModel:
         found = np.empty((len(table), len(self.classes)))
         for rows in _chunks(len(table)):
             part = features.iloc[rows]
-            empty[rows] = _is_empty(part, self._used)
-            found[rows] = self.estimator.predict_proba(self.preparer.transform(part))
+            empty[rows] = rows_without_cells(part, self._used)
+            # Several methods of a combination stand on one graph.
+            with share_searches():
+                found[rows] = self.estimator.predict_proba(self.preparer.transform(part))
         if empty.any():
             found[empty] = self._proportions
             warnings.warn(
@@ -173,7 +211,7 @@ class TableModel:
 
         Parameters
         ----------
-        table : DataFrame of pandas or polars, or Table of pyarrow
+        table : DataFrame of pandas or polars, Table of pyarrow, or path of a folder of images
         vectors : array-like of shape (n_rows, n_dimensions) or path, optional
         image_folder : str or Path, default="."
 
@@ -184,6 +222,7 @@ class TableModel:
         """
         if is_dask(table):
             return self._lazily("predict", table, vectors)
+        table, image_folder = self._rows_of(table, image_folder)
         frame = as_pandas(table)
         codes = self._proba(frame, vectors, image_folder).argmax(axis=1)
         labels = pd.Series(self.classes[codes], index=frame.index, name=self.target)
@@ -201,7 +240,7 @@ class TableModel:
 
         Parameters
         ----------
-        table : DataFrame of pandas or polars, or Table of pyarrow
+        table : DataFrame of pandas or polars, Table of pyarrow, or path of a folder of images
             Where it has the target column, the labels in it stay.
         probabilities : bool, default=False
             Whether to add ``TARGET_p_CLASS`` for each class.
@@ -215,6 +254,7 @@ class TableModel:
         """
         if is_dask(table):
             return self._lazily("label", table, vectors, probabilities=probabilities)
+        table, image_folder = self._rows_of(table, image_folder)
         return like_input(
             self._labeled(as_pandas(table), probabilities, vectors, image_folder), table
         )
@@ -423,6 +463,12 @@ def describe_model(path: str | Path) -> FileHeader:
     header = read_header(path)
     if header.kind != KIND:
         raise TableError(f"{path} holds a {header.kind}, not the model of a table.")
+    lacking = [name for name in _ABOUT if name not in header.about]
+    if lacking:
+        raise ModelFileError(
+            f"{path} does not say of its model: {', '.join(lacking)}. It was changed, or not "
+            "written by 'leaven label --save'."
+        )
     return header
 
 
@@ -441,25 +487,6 @@ def _on_partition(
 def _chunks(n: int) -> Iterator[slice]:
     for start in range(0, n, _CHUNK):
         yield slice(start, min(start + _CHUNK, n))
-
-
-def _is_empty(part: pd.DataFrame, kinds: dict[str, str]) -> NDArray[np.bool_]:
-    """Which rows have no cell in the columns of these kinds."""
-    empty = np.ones(len(part), dtype=bool)
-    for name, kind in kinds.items():
-        # Only rows that are empty so far are looked at: mostly none after the first column.
-        rows = np.flatnonzero(empty)
-        if not len(rows):
-            break
-        cells = part[name].iloc[rows]
-        if kind == VECTOR:
-            empty[rows] = is_missing_vector(cells)
-            continue
-        missing = cells.isna()
-        if not pd.api.types.is_numeric_dtype(cells.dtype):
-            missing |= cells.astype(str).str.strip() == ""
-        empty[rows] = missing
-    return empty
 
 
 def _listed(names: list[str]) -> str:

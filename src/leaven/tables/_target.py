@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from leaven._labels import UNLABELED, encode_labels, labeled_mask
 from leaven.tables._errors import TableError
 from leaven.tables._frames import own_type
+from leaven.tables._kinds import DATE, column_kinds
 
 MAX_CLASSES = 1000
 """More distinct labels than this are not classes but names, texts or numbers."""
@@ -25,6 +26,10 @@ MAX_FRACTION_CLASSES = 10
 
 FEW_INTEGER_CLASSES = 20
 """More distinct integers than this, most of them there once, are a quantity."""
+
+FEW_DISTINCT = 50
+"""More labels than this, of which no two are alike, are names. With fewer, someone may have
+labeled one row of each class."""
 
 _MOST_LISTED = 10
 """Class names in a note; the others are counted."""
@@ -143,6 +148,7 @@ def encode_target(
             f"labeled rows: this is not a class column (at most {MAX_CLASSES:,} classes). Is it "
             "an id or a free text?"
         )
+    _refuse_names(labels[labeled], n_distinct, name)
     try:
         classes, codes = encode_labels(labels)
     except ValueError as error:
@@ -238,6 +244,25 @@ def _refuse_quantities(labels: pd.Series, name: str, *, from_text: bool) -> None
             f"Target {name!r} holds {len(numbers):,} distinct numbers from {numbers.min():g} to "
             f"{numbers.max():g}: this is a quantity, which needs regression, and not a class "
             "column. If the numbers name classes, write them as words (such as 'c7')."
+        )
+
+
+def _refuse_names(labels: pd.Series, n_distinct: int, name: str) -> None:
+    """Raise if no label occurs twice, or most are dates that occur once: these are no classes."""
+    few = FEW_DISTINCT if n_distinct == len(labels) else FEW_INTEGER_CLASSES
+    if n_distinct <= few or n_distinct <= len(labels) / 2:
+        return
+    first = str(labels.iloc[0])
+    if column_kinds(labels.to_frame(name))[0].kind == DATE:
+        raise TableError(
+            f"Target {name!r} holds {n_distinct:,} distinct dates such as {first!r} in "
+            f"{len(labels):,} labeled rows: this is no column of classes. Label by month or year, "
+            "if that is meant."
+        )
+    if n_distinct == len(labels):
+        raise TableError(
+            f"Target {name!r} holds {n_distinct:,} labels, no two of them alike, such as "
+            f"{first!r}: this is no column of classes. Is it an id or a free text?"
         )
 
 

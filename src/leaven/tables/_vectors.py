@@ -233,6 +233,8 @@ def _from_numpy(path: str | Path, name: str) -> Any:
         raise
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
+        if "pickle" in reason:  # numpy advises to load it all the same
+            reason = "it is no file of numpy, or holds Python objects, which are not loaded"
         raise TableError(f"{name} holds no array of numbers: {reason}.") from error
 
 
