@@ -12,7 +12,7 @@ from scipy.linalg import LinAlgError, eigh, solve
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, clone
 from sklearn.svm import SVC
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from leaven._compat import HasMethods, Interval, StrOptions
 from leaven._labels import UNLABELED, class_prior
@@ -29,65 +29,7 @@ from leaven.graph_based._deformed_kernel import (
     scale_gamma,
 )
 from leaven.graph_based._shares import estimate_proportions
-
-
-def squared_hinge_svm(
-    K: NDArray[Any], t: NDArray[Any], ridge: float, *, max_iter: int = 100
-) -> tuple[NDArray[Any], float, int, bool]:
-    """Minimize ``Σ max(0, 1 - t_i f_i)² + ridge βᵀ K β`` with ``f = K β + b``.
-
-    Newton's method in the primal (Chapelle, 2007; Melacci and Belkin, 2011): for the rows
-    within the margin it is a linear system, and it ends when these rows stay the same.
-
-    Returns
-    -------
-    beta : ndarray
-    intercept : float
-    n_iter : int
-    converged : bool
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from leaven.graph_based._manifold import squared_hinge_svm
-    >>> beta, b, _, _ = squared_hinge_svm(np.diag([1.0, 1.0]), np.array([1.0, -1.0]), 1.0)
-    >>> beta, abs(b) < 1e-12
-    (array([ 0.5, -0.5]), True)
-    """
-    n = len(t)
-    # Primal Newton (Chapelle, 2007): on the rows inside the margin the loss is a least-squares one.
-    inside: NDArray[np.bool_] = np.ones(n, dtype=bool)
-    beta: NDArray[Any] = np.zeros(n)
-    intercept = 0.0
-
-    def objective(values: NDArray[Any], coefficients: NDArray[Any]) -> float:
-        loss = np.maximum(0.0, 1.0 - t * values) ** 2
-        return float(loss.sum() + ridge * coefficients @ (K @ coefficients))
-
-    best = np.inf
-    for iteration in range(1, max_iter + 1):
-        rows = np.flatnonzero(inside)
-        system = np.zeros((len(rows) + 1, len(rows) + 1))
-        system[:-1, :-1] = K[np.ix_(rows, rows)] + ridge * np.eye(len(rows))
-        system[:-1, -1] = system[-1, :-1] = 1.0
-        solution = solve(system, np.append(t[rows], 0.0), assume_a="sym")
-        target = np.zeros(n)
-        target[rows], goal = solution[:-1], float(solution[-1])
-        # Halve the step until the objective falls: a full Newton step may overshoot.
-        for power in range(30):
-            step = 0.5**power
-            trial, shift = beta + step * (target - beta), intercept + step * (goal - intercept)
-            values = K @ trial + shift
-            value = objective(values, trial)
-            if value <= best * (1 + 1e-14) or best == np.inf:
-                break
-        settled = best - value <= 1e-14 * abs(value) if np.isfinite(best) else False
-        beta, intercept, best = trial, shift, value
-        now = t * values < 1.0
-        if (np.array_equal(now, inside) and power == 0) or settled or not now.any():
-            return beta, intercept, iteration, True
-        inside = now
-    return beta, intercept, max_iter, False
+from leaven.graph_based._squared_hinge import squared_hinge_svm
 
 
 class _ManifoldClassifier(TransductionMixin, BaseEstimator):
@@ -119,7 +61,7 @@ class _ManifoldClassifier(TransductionMixin, BaseEstimator):
     n_landmarks: int
     random_state: Any
 
-    def fit(self, X: Any, y: Any) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit on the rows of ``X``, of which some have a label in ``y``.
 
         Parameters
@@ -127,6 +69,11 @@ class _ManifoldClassifier(TransductionMixin, BaseEstimator):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             With ``kernel="precomputed"``, the kernel matrix of shape (n_samples, n_samples).
         y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            How much the loss of each labeled row counts: the loss is the weighted mean, so that
+            a weight of two is as good as a second label at the same place, and a row of weight
+            zero is an unlabeled one to the functions. Unlabeled rows have no loss, and their
+            weights have no effect; nor do weights change the graph or the prior.
 
         Returns
         -------
@@ -140,6 +87,7 @@ class _ManifoldClassifier(TransductionMixin, BaseEstimator):
                 f"data; got shape {X.shape}."
             )
         check_magnitude(self, X)
+        given, codes = codes, used_codes(codes, sample_weight, self.classes_)
         laplacian = self._laplacian(X, codes)
         self.gamma_ = self.gamma
         if self.gamma is None and self.kernel in ("rbf", "poly"):
@@ -163,7 +111,8 @@ class _ManifoldClassifier(TransductionMixin, BaseEstimator):
         # Two classes need one function: the other is its negative.
         problems = [1] if n_classes == 2 else range(n_classes)
         signs = np.column_stack([np.where(codes[labeled] == c, 1.0, -1.0) for c in problems])
-        beta, self.intercept_ = self._solve(self._deformation.gram, signs)
+        weight = None if sample_weight is None else np.asarray(sample_weight, float)[labeled]
+        beta, self.intercept_ = self._solve(self._deformation.gram, signs, weight)
         self.dual_coef_ = beta
         self._coefficients = self._deformation.expansion @ beta
         values = self._deformation.values(None, self._coefficients) + self.intercept_
@@ -171,7 +120,7 @@ class _ManifoldClassifier(TransductionMixin, BaseEstimator):
             shift = self._balancing_shift(values[codes == UNLABELED], codes)
             self.intercept_ = self.intercept_ - shift
             values = values - shift
-        self._store_transduction(_probabilities(values), codes)
+        self._store_transduction(_probabilities(values), given)
         return self
 
     def _balancing_shift(self, values: NDArray[Any], codes: NDArray[np.intp]) -> NDArray[Any]:
@@ -208,7 +157,7 @@ class _ManifoldClassifier(TransductionMixin, BaseEstimator):
         return self.graph_.laplacian()
 
     def _solve(
-        self, gram: NDArray[Any], signs: NDArray[Any]
+        self, gram: NDArray[Any], signs: NDArray[Any], weight: NDArray[Any] | None
     ) -> tuple[NDArray[Any], NDArray[np.float64]]:
         raise AssertionError(f"{type(self).__name__} must define _solve")
 
@@ -251,6 +200,37 @@ class _ManifoldClassifier(TransductionMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
+
+
+def used_codes(
+    codes: NDArray[np.intp], sample_weight: Any, classes: NDArray[Any]
+) -> NDArray[np.intp]:
+    """Check the weights of rows, and take labeled rows of weight zero for unlabeled ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.graph_based._manifold import used_codes
+    >>> used_codes(np.array([0, 1, 1, -1]), [2.5, 0.0, 1.5, 0.0], np.array([0, 1]))
+    array([ 0, -1,  1, -1])
+    """
+    if sample_weight is None:
+        return codes
+    weight = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+    )
+    if weight.shape != codes.shape:
+        raise ValueError(f"sample_weight.shape == {weight.shape}, expected {codes.shape}!")
+    if (weight < 0).any():
+        raise ValueError(f"Negative values in sample_weight: {float(weight.min()):g}.")
+    used = np.where(weight > 0, codes, UNLABELED)
+    lost = np.setdiff1d(codes, used)
+    if len(lost):
+        raise ValueError(
+            f"sample_weight is zero for every labeled row of class {classes[lost[0]]!r}: nothing "
+            "to learn that class from."
+        )
+    return np.asarray(used, dtype=codes.dtype)
 
 
 def _probabilities(values: NDArray[Any]) -> NDArray[np.float64]:
@@ -359,9 +339,13 @@ class LaplacianRLSClassifier(_ManifoldClassifier):
         self.random_state = random_state
 
     def _solve(
-        self, gram: NDArray[Any], signs: NDArray[Any]
+        self, gram: NDArray[Any], signs: NDArray[Any], weight: NDArray[Any] | None
     ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        ridge = self.gamma_a * len(gram)
+        if weight is not None:
+            # With D² = W, (K + λ W⁻¹) β = y is (D K D + λ) u = D y for β = D u.
+            root = np.sqrt(weight)[:, None]
+            gram, signs = root * gram * root.T, root * signs
+        ridge = self.gamma_a * (len(gram) if weight is None else float(weight.sum()))
         try:
             beta = solve(gram + ridge * np.eye(len(gram)), signs, assume_a="pos")
         except LinAlgError:
@@ -369,6 +353,8 @@ class LaplacianRLSClassifier(_ManifoldClassifier):
             values, vectors = eigh(gram)
             weights = 1.0 / (np.maximum(values, 0.0) + ridge)
             beta = vectors @ (weights[:, None] * (vectors.T @ signs))
+        if weight is not None:
+            beta = root * beta
         return beta, np.zeros(signs.shape[1])
 
 
@@ -474,22 +460,22 @@ class LaplacianSVC(_ManifoldClassifier):
         self.max_iter = max_iter
 
     def _solve(
-        self, gram: NDArray[Any], signs: NDArray[Any]
+        self, gram: NDArray[Any], signs: NDArray[Any], weight: NDArray[Any] | None
     ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        n, n_problems = signs.shape
-        beta, intercept = np.zeros((n, n_problems)), np.zeros(n_problems)
+        beta, intercept = np.zeros(signs.shape), np.zeros(signs.shape[1])
+        n = len(signs) if weight is None else float(weight.sum())
         self.n_iter_, self.converged_ = 1, True
         for column, t in enumerate(signs.T):
             if self.loss == "hinge":
                 # The mean hinge plus γ |f|² is LIBSVM's sum with this C.
                 cost = 1.0 / (2.0 * self.gamma_a * n)
-                machine = SVC(kernel="precomputed", C=cost, tol=self.tol).fit(gram, t)
+                machine = SVC(kernel="precomputed", C=cost, tol=self.tol).fit(gram, t, weight)
                 beta[machine.support_, column] = machine.dual_coef_[0]
                 intercept[column] = machine.intercept_[0]
                 steps, done = int(np.max(machine.n_iter_)), machine.fit_status_ == 0
             else:
                 beta[:, column], intercept[column], steps, done = squared_hinge_svm(
-                    gram, t, self.gamma_a * n, max_iter=int(self.max_iter)
+                    gram, t, self.gamma_a * n, weight, max_iter=int(self.max_iter)
                 )
             self.n_iter_ = max(self.n_iter_, steps)
             self.converged_ = self.converged_ and done
