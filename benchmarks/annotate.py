@@ -5,11 +5,11 @@
 
 ``speed`` posts labels as the page does while the learner refits in its own process, beside the same
 server without a learner. A key includes the write to the disk and the request for the next row. On
-a machine that others use too, a key also waits for a processor; "own" leaves that wait out (Linux
-counts it for each thread), so it is what a machine with a free core shows, and "processor" is the
-processor time of server and client per key. "load" is the number of processes that wanted a
-processor in the last minute. The page itself has the next row before the key is pressed, so
-the times bound what a user can notice.
+a machine that others use too, a key also waits for a processor: "processor" is the time on it of
+server and client per key while the learner refits, which others hardly change, "models" how many
+models it handed over meanwhile, and "load" the number of processes that wanted a processor in the
+last minute. The page itself has the next row before the key is pressed, so the times bound what a
+user can notice.
 
 ``labels`` counts the labels that "most useful next" needs to reach the accuracy of random
 questions with 200 labels, and presses the keys of someone who labels cluster by cluster: "all seen"
@@ -19,7 +19,6 @@ cluster shows and labels it only if they are of one class.
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import json
 import os
@@ -69,15 +68,6 @@ def memory(pid: int | str) -> float:
     return float("nan")
 
 
-def waited_ms() -> float:
-    """How long the threads of this process were ready to run and had no processor, in all."""
-    total = 0
-    for file in Path("/proc/self/task").glob("*/schedstat"):
-        with contextlib.suppress(OSError):  # the thread ended meanwhile
-            total += int(file.read_text().split()[1])
-    return total / 1e6
-
-
 class Keys:
     """Post one label, then ask for the rows that follow, as the page does."""
 
@@ -86,7 +76,6 @@ class Keys:
         self.token = page.address.partition("token=")[2]
         self.number = 0
         self.spent_ms: list[float] = []
-        self.own_ms: list[float] = []
         self.connect()
 
     def connect(self) -> None:
@@ -103,12 +92,11 @@ class Keys:
         self.number += 1
         action = {"key": f"key-{self.number:08d}", "kind": "label", "rows": [row]}
         action["label"] = self.truth[row]
-        start, spent, waited = time.perf_counter(), time.process_time(), waited_ms()
+        start, spent = time.perf_counter(), time.process_time()
         self.send("POST", "/api/actions", {"actions": [action]})
         self.send("GET", "/api/questions?n=1")
         taken = 1000 * (time.perf_counter() - start)
         self.spent_ms.append(1000 * (time.process_time() - spent))
-        self.own_ms.append(taken - (waited_ms() - waited))
         return taken
 
     def press_while(self, page, *, learning: bool) -> np.ndarray:
@@ -116,7 +104,7 @@ class Keys:
         learner = page.session.learner
         if not learning:
             page.session.learner = None
-        self.spent_ms, self.own_ms = [], []
+        self.spent_ms = []
         times = self.run(KEYS, PAUSE)
         page.session.learner = learner
         return times
@@ -131,11 +119,9 @@ class Keys:
 
 
 def speed(sizes: list[int]) -> None:
+    print("                                 idle, ms     retraining, ms  processor, ms")
     print(
-        "                                 idle, ms     retraining, ms       own, ms  processor, ms"
-    )
-    print(
-        "rows     learner start s ready s   p50   p99     p50     p99   p50     p99   p50     p99"
+        "rows     learner start s ready s   p50   p99     p50     p99   p50     p99"
         "  models  load  server MB  learner MB",
         flush=True,
     )
@@ -172,12 +158,12 @@ def measure(table: pd.DataFrame, classes: tuple[str, ...], with_learner: bool) -
             n_models = count_models(page)
             busy = keys.press_while(page, learning=True)
             child = memory(made[0]._process.pid) if made else float("nan")
-            own, spent = (np.quantile(each, [0.5, 0.99]) for each in (keys.own_ms, keys.spent_ms))
+            spent = np.quantile(keys.spent_ms, [0.5, 0.99])
             print(
                 f"{len(table):<8} {'yes' if made else 'no':<7} {started:7.2f} {ready:7.1f} "
                 f"{np.median(idle):5.1f} {np.quantile(idle, 0.99):5.1f} "
                 f"{np.median(busy):7.1f} {np.quantile(busy, 0.99):7.1f} "
-                f"{own[0]:5.1f} {own[1]:7.1f} {spent[0]:5.1f} {spent[1]:7.1f} "
+                f"{spent[0]:5.1f} {spent[1]:7.1f} "
                 f"{n_models():7d} {os.getloadavg()[0]:5.1f} {memory('self'):10.0f} {child:11.0f}",
                 flush=True,
             )

@@ -113,7 +113,9 @@ def brute_force(things, shares):
             cells = np.array([a, b, c, d]) + 0.5
             ratio = np.log(cells[0] / cells[1] / cells[2] * cells[3])
             width = 1.96 * np.sqrt((1 / cells).sum())
-            found[thing, label] = np.sign(ratio) * max(0.0, abs(ratio) - width)
+            # More frequent inside, without the halves: a / (a + c) > b / (b + d).
+            if np.sign(a * d - b * c) == np.sign(ratio):
+                found[thing, label] = np.sign(ratio) * max(0.0, abs(ratio) - width)
     return found
 
 
@@ -143,6 +145,25 @@ def test_the_reasons_of_a_row_are_its_own_things_the_strongest_first():
     # A class that came after the last fit has no evidence yet.
     assert evidence.of_row(things, 0, [2], 5) == {"words": [], "columns": []}
     assert evidence.of_group(things, 1) == ["sour", "size: s"]
+
+
+def test_what_a_small_cluster_lacks_does_not_tell_it_from_the_others(fruit):
+    """Sixty clusters of numbers: the bin of empty cells has no row at all, a rare word one."""
+    n_rows = 60 * 20
+    numbers = np.tile(np.arange(20), 60) + np.repeat(np.arange(60), 20) * 100.0
+    words = ["once" if row == n_rows - 1 else "" for row in range(n_rows)]
+    table = pd.DataFrame({"n": numbers, "t": words})
+    things = count_things(table, {"t": "text", "n": "number"})
+    members = np.eye(60)[np.repeat(np.arange(60), 20)]
+    evidence = weigh_evidence(things, members)
+    empty = things.n_things - 1
+    assert things.names[-1] == "(empty)"
+    assert (evidence.ratio[empty] == 0).all()
+    assert not (evidence.ratio[things.words["once"], :-1] > 0).any()
+    for cluster in (0, 30, 58):
+        telling = evidence.of_group(things, cluster)
+        assert all(name.startswith("n: ") for name in telling)
+        assert telling
 
 
 def test_words_are_looked_for_in_what_is_shown_of_a_text():

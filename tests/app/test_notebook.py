@@ -9,7 +9,7 @@ import pytest
 
 from leaven.app import annotate
 
-from .serving import wait_for
+from .serving import wait_for, wait_until_saved
 
 pytest.importorskip("uvicorn", reason="needs the extra app")
 
@@ -70,3 +70,33 @@ def test_the_browser_is_opened_at_the_address(fruit, tmp_path, capsys, monkeypat
     monkeypatch.setattr("webbrowser.open", open_browser)
     annotate(fruit, "kind", classes=("a", "b"), labels=tmp_path / "l.db", port=0)
     assert f"Label at {opened[0]}" in capsys.readouterr().out
+
+
+def test_a_reload_does_not_end_it_and_a_closed_window_does(visit, fruit, tmp_path, capsys):
+    found = []
+    cell = threading.Thread(
+        target=lambda: found.append(
+            annotate(
+                fruit,
+                "kind",
+                text="text",
+                classes=("apple", "cherry"),
+                labels=tmp_path / "l.db",
+                port=0,
+                browser=False,
+                method="logistic-regression",
+            )
+        )
+    )
+    cell.start()
+    page = visit(wait_for(lambda: capsys.readouterr().out.strip())[len("Label at ") :])
+    row = page.evaluate("app.current.row")
+    page.keyboard.press("2")
+    wait_until_saved(page)
+    page.reload()
+    page.wait_for_selector("#number:not(:empty)")
+    page.wait_for_timeout(4000)  # longer than the three seconds in which a window may come back
+    assert cell.is_alive()
+    page.close(run_before_unload=True)
+    wait_for(lambda: not cell.is_alive())
+    assert found[0]["kind"].tolist()[row] == "cherry"

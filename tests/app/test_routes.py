@@ -199,6 +199,29 @@ def test_windows_that_close_and_come_back():
     assert not windows.all_closed()
 
 
+def test_a_reload_on_a_slow_computer_is_no_end(ask, open_session, fruit):
+    windows = Windows()
+    session = open_session(fruit, classes=CLASSES)
+    access = Access(TOKEN, frozenset({HOST}))
+    site = Site(session, access, "t.csv", on_load=windows.loads, on_seen=windows.saw)
+    ask(site, "GET", "/")
+    assert ask(site, "GET", "/api/start?window=one")[0] == 200
+    ask(site, "POST", "/api/leave", b'{"window": "one"}')
+    windows._left["one"] -= 10
+    assert windows.all_closed()
+    # The page is on its way again, but has not spoken yet.
+    ask(site, "GET", "/")
+    assert not windows.all_closed()
+    windows._loading -= 100
+    assert windows.all_closed()  # it never did
+    ask(site, "GET", "/")
+    ask(site, "GET", "/api/start?window=one")
+    assert not windows.all_closed()
+    ask(site, "POST", "/api/leave", b'{"window": "one"}')
+    windows._left["one"] -= 10
+    assert windows.all_closed()
+
+
 def rubbish(random_):
     """Draw a value of JSON that makes no sense, or nearly some."""
     return random_.choice(

@@ -296,6 +296,7 @@ def open_page(
             Access(token, hosts, any_address=port if open_to_all else None),
             options.title,
             images=Path(options.image_folder or os.curdir),
+            on_load=windows.loads,
             on_seen=windows.saw,
             on_done=windows.done.set,
         )

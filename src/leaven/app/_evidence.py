@@ -208,7 +208,7 @@ class Evidence:
     ----------
     ratio : float32 array of shape (n_things, n_classes)
         Log-odds less 1.96 standard errors, the near end of the 95% interval: zero where the
-        interval holds zero, and small for a word that is rare.
+        interval holds zero, or the counts alone say the contrary; small for a word that is rare.
     """
 
     ratio: NDArray[np.float32]
@@ -288,4 +288,9 @@ def weigh_evidence(things: Things, shares: NDArray[Any]) -> Evidence:
             inside[:, label] += np.bincount(codes, shares[:, label], minlength=len(total))
     ratio, error = log_odds(inside, shares.sum(axis=0), total, float(len(shares)))
     strength = np.sign(ratio) * np.clip(np.abs(ratio) - _DISTINCT * error, 0.0, None)
+    # The half that is added to each count makes a thing that a small class does not even have
+    # look frequent in it: of such signs the counts themselves know nothing.
+    n_inside = shares.sum(axis=0)
+    excess = inside * (len(shares) - n_inside) - (total[:, None] - inside) * n_inside
+    strength[np.sign(excess) != np.sign(ratio)] = 0.0
     return Evidence(strength.astype(np.float32))

@@ -121,6 +121,7 @@ class Site:
     access: Access
     title: str
     images: Path | None = None
+    on_load: Callable[[], None] = lambda: None
     on_seen: Callable[[str, bool], None] = lambda window, open_: None
     on_done: Callable[[], None] = lambda: None
 
@@ -223,11 +224,14 @@ def _file(name: str, site: Site) -> Content:
 
 
 def _page(site: Site, query: Query, body: dict[str, Any]) -> Content:
+    site.on_load()
     return _file("page.html", site)
 
 
 def _start(site: Site, query: Query, body: dict[str, Any]) -> dict[str, Any]:
     session = site.session
+    if query.get("window"):
+        site.on_seen(query["window"][:64], True)
     return {
         "title": site.title,
         "table": session.seed,

@@ -18,6 +18,7 @@ from leaven.tables import TableError
 
 _PORTS = 100  # ports that are tried, from the wanted one upward
 _GRACE = 3.0  # seconds in which a closed window may come back: then it was reloaded
+_LOADING = 60.0  # seconds in which a page that was asked for may begin to speak
 _SILENCE = 1800.0  # seconds without a word of any window: a crash; hidden ones speak each minute
 _HINT = "leaven annotate"
 
@@ -106,13 +107,20 @@ class Windows:
         self._lock = threading.Lock()
         self._seen: dict[str, float] = {}
         self._left: dict[str, float] = {}
+        self._loading: float | None = None
         self.done = threading.Event()
+
+    def loads(self) -> None:
+        """Note that the page was asked for: a window opens, or one that left is reloaded."""
+        with self._lock:
+            self._loading = time.monotonic()
 
     def saw(self, window: str, is_open: bool) -> None:
         """Note that a window spoke, or closed."""
         with self._lock:
             now = time.monotonic()
             if is_open:
+                self._loading = None
                 self._seen[window] = now
                 self._left.pop(window, None)
             elif window in self._seen:
@@ -123,6 +131,8 @@ class Windows:
         with self._lock:
             now = time.monotonic()
             if not self._seen:
+                return False
+            if self._loading is not None and now - self._loading < _LOADING:
                 return False
             return all(
                 now - self._left.get(window, now) > _GRACE or now - seen > _SILENCE

@@ -27,7 +27,7 @@ const app = {
 
   async open() {
     try {
-      this.start = await ask("/api/start");
+      this.start = await ask("/api/start", { window: windowName });
     } catch (error) {
       this.alarm(error instanceof Refused ? error.message : "The server does not answer. Trying again …");
       if (!(error instanceof Refused)) setTimeout(() => this.open(), 1000);
