@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -173,6 +174,9 @@ def test_command_with_a_table_of_labels(pictures, tmp_path):
     done = run("label", folder, *options, "--save", model, "--json")
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["target"] == "kind"
+    done = run("label", folder, *options, "--ask", 2)
+    assert done.exit_code == 0, done.output
+    assert re.search(r"row +kind_predicted +image", done.stdout)
     found = pd.read_csv(tmp_path / "pictures.labeled.csv")
     assert found["image"].tolist() == table["image"].tolist()
     assert (found["kind_predicted"] == truth).all()

@@ -35,7 +35,7 @@ STANDARD_STREAM = "-"
     "--embed",
     metavar="NAME",
     help="Learn from the vectors of the texts by this model of sentence-transformers or model2vec "
-    "too: a name, or the path of a folder.",
+    "too, or of images by a network of timm or torchvision: a name, or the path of a folder.",
 )
 @click.option(
     "--method",

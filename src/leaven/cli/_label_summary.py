@@ -147,8 +147,11 @@ def _print_asked(screen: Any, result: LabelingResult) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    target, columns = result.summary.target, list(result.summary.columns)[:_ASKED_COLUMNS]
+    target = result.summary.target
     names = {str(column): column for column in result.table.columns}
+    # Vectors and pixels are learned from, but are no columns of the table.
+    wanted = [result.image_column, *result.summary.columns]
+    columns = [each for each in wanted if each is not None and each in names][:_ASKED_COLUMNS]
     shown = Table(
         box=box.SIMPLE, show_edge=False, title="Label these rows next", title_justify="left"
     )

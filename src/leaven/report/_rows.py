@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leaven.report._text import name, safe, table
+from leaven.report._thumbnails import Thumbnails
 from leaven.tables import LabelingResult
 
 # Columns of the user's table that are shown next to a row.
@@ -41,8 +42,16 @@ class Rows:
         used = result.summary.columns
         # What the method learned from tells more of a row than an id.
         own.sort(key=lambda place: str(result.table.columns[place]) not in used)
+        self._thumbnails = Thumbnails(result)
+        pictures = self._thumbnails.column
+        own.sort(key=lambda place: str(result.table.columns[place]) != pictures)
         self._table = result.table
         self._used = [place for text, place in columns.items() if text in used]
+        # Vectors and pixels are no columns of the table. Those of a text or an image are known by
+        # its cell; rows with vectors of their own are never told to be equal.
+        apart = [text.rpartition("_")[0] for text in used if text not in columns]
+        self._used += [columns[text] for text in apart if text in columns]
+        self._all_differ = any(text not in columns for text in apart)
         self._shown = own[:SHOWN_COLUMNS]
         self.column_names = [str(result.table.columns[place]) for place in self._shown]
         self._labels = result.table.iloc[:, columns[f"{target}_predicted"]].to_numpy(dtype=object)
@@ -65,6 +74,14 @@ class Rows:
         """Return the first few cells of a row with the names of their columns."""
         values = [self._table.iloc[row, place] for place in self._shown]
         return list(zip(self.column_names, values, strict=True))
+
+    def html_cells(self, row: int) -> list[str]:
+        """Return the first few cells of a row as HTML; the path of an image with the image."""
+        found = []
+        for column, cell in self.cells(row):
+            shown = self._thumbnails.of(cell) if column == self._thumbnails.column else ""
+            found.append(shown + safe(cell))
+        return found
 
     def hardest(self, n_rows: int) -> tuple[NDArray[np.intp], list[int]]:
         """Return the inferred rows with the lowest confidence, the lowest first.
@@ -91,6 +108,8 @@ class Rows:
 
     def _keys(self, rows: NDArray[np.intp]) -> NDArray[Any]:
         """A number for each row; equal rows with an equal label have equal ones."""
+        if self._all_differ:
+            return np.asarray(rows)
         cells = self._table.iloc[rows, self._used]
         keys = np.zeros(len(rows), dtype=np.uint64)
         for column in [*(cells.iloc[:, j] for j in range(cells.shape[1])), self._labels[rows]]:
@@ -123,7 +142,7 @@ def row_table(
             f"{row + 1:,}" + (f" <small>and {n_like - 1:,} like it</small>" if n_like > 1 else ""),
             safe(rows.label(row)),
             f"{rows.confidence[row]:.2f}",
-            *(safe(cell) for _, cell in rows.cells(row)),
+            *rows.html_cells(row),
         ]
         for row, n_like in zip(positions, like, strict=True)
     ]

@@ -105,6 +105,8 @@ thead th { color: var(--soft); font-weight: 600; white-space: nowrap; }
 tbody th { font-weight: 500; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 td svg { display: block; width: 100%; min-width: 5rem; height: 26px; margin-top: 1px; }
+td img.thumb { display: block; width: 64px; height: 64px; object-fit: contain; margin: 2px 0;
+  image-rendering: pixelated; }
 td small { color: var(--soft); display: block; }
 details { margin: .6rem 0; }
 summary { cursor: pointer; color: var(--accent); padding: .25rem 0; }
@@ -242,8 +244,8 @@ SCRIPT = """
 
 # The browser itself refuses every request and every script but this one, whatever a cell holds.
 POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
-    "script-src 'sha256-"
+    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; "
+    "form-action 'none'; script-src 'sha256-"
     + base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
     + "'"
 )

@@ -24,13 +24,14 @@ SENTENCE_TRANSFORMERS, MODEL2VEC = "sentence_transformers", "model2vec"
 SUFFIX = "_vector"
 """What is added to the name of a text column for the column of its vectors."""
 
-_DIGEST = 16
+DIGEST = 16
 """Bytes by which a text is known again: two of a billion texts agree with probability 1e-21."""
 
 _OF_MODEL2VEC = "minishlab/"
 """Whose models on the Hugging Face hub are for model2vec."""
 
 Embed = Callable[[list[str]], NDArray[np.float32]]
+Vectors = dict[bytes, NDArray[np.float32]]
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Embedding:
 
     def join(self, table: pd.DataFrame, cache: str | Path | None = None) -> pd.DataFrame:
         """Return a table with a column of vectors for each column of texts."""
-        known = _read_cache(cache, self.model)
+        known = read_cache(cache, self.model)
         embed: Embed | None = None
         new = {}
         for column in self.columns:
@@ -64,7 +65,7 @@ class Embedding:
             if missing:
                 embed = load_embedder(self.model) if embed is None else embed
                 known.update(zip(map(_digest, missing), embed(missing), strict=True))
-                _write_cache(cache, self.model, known)
+                write_cache(cache, self.model, known)
             vectors = np.stack([known[_digest(text)] for text in texts])
             new[f"{column}{SUFFIX}"] = as_cells_of_vectors(vectors)
         return table.assign(**new)
@@ -98,11 +99,7 @@ def load_embedder(name: str) -> Embed:
         else:
             model = module.SentenceTransformer(name)
     except Exception as error:  # of the hub, of the network, of the files: as many as versions
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        raise TableError(
-            f"The embedding model {name!r} could not be loaded: {reason}. Without a network, "
-            "download it elsewhere and give the path of its folder."
-        ) from error
+        raise not_loaded(name, error) from error
 
     def embed(texts: list[str]) -> NDArray[np.float32]:
         found = np.asarray(model.encode(texts), dtype=np.float32)
@@ -114,6 +111,15 @@ def load_embedder(name: str) -> Embed:
         return found
 
     return embed
+
+
+def not_loaded(name: str, error: Exception) -> TableError:
+    """What to say of a model that could not be loaded, in one line."""
+    reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+    return TableError(
+        f"The embedding model {name!r} could not be loaded: {reason}. Without a network, "
+        "download it elsewhere and give the path of its folder."
+    )
 
 
 def _package_of(name: str) -> str:
@@ -137,14 +143,14 @@ def _package_of(name: str) -> str:
 
 
 def _digest(text: str) -> bytes:
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_DIGEST).digest()
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST).digest()
 
 
-def _not_known(texts: Sequence[str], known: dict[bytes, NDArray[np.float32]]) -> list[str]:
+def _not_known(texts: Sequence[str], known: Vectors) -> list[str]:
     return [text for text in dict.fromkeys(texts) if _digest(text) not in known]
 
 
-def _read_cache(path: str | Path | None, model: str) -> dict[bytes, NDArray[np.float32]]:
+def read_cache(path: str | Path | None, model: str) -> Vectors:
     """Vectors by the digests of their texts; none from a file that is another model's or broken."""
     if path is None or not Path(path).is_file():
         return {}
@@ -159,11 +165,9 @@ def _read_cache(path: str | Path | None, model: str) -> dict[bytes, NDArray[np.f
         return {}
 
 
-def _write_cache(
-    path: str | Path | None, model: str, known: dict[bytes, NDArray[np.float32]]
-) -> None:
+def write_cache(path: str | Path | None, model: str, known: Vectors) -> None:
     if path is None:
         return
-    digests = np.frombuffer(b"".join(known), dtype=np.uint8).reshape(len(known), _DIGEST)
+    digests = np.frombuffer(b"".join(known), dtype=np.uint8).reshape(len(known), DIGEST)
     with atomic_output(path) as stream:
         np.savez(stream, model=np.str_(model), digests=digests, vectors=np.stack([*known.values()]))

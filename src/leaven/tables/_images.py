@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -58,6 +58,7 @@ class Pixels:
 
     column: str
     size: tuple[int, ...]
+    reason: ClassVar[str] = "paths of images: their pixels are used"
 
     def names_of(self, columns: Sequence[str]) -> list[str]:
         """Name the columns of pixels that a table with these columns gets."""
@@ -76,7 +77,7 @@ class Pixels:
                 path, size = str(table[self.column].iloc[place]), _times(image.shape[::-1])
                 unread[path] = f"it is {size}, not {_times(self.size)}"
         if unread:
-            warnings.warn(_unread_note(unread), LeavenWarning, stacklevel=2)
+            warnings.warn(unread_note(unread), LeavenWarning, stacklevel=2)
         return table.assign(**{f"{self.column}{SUFFIX}": cells})
 
 
@@ -122,7 +123,7 @@ def _problem_with(
     return TableError(
         f"The images of {name!r} are too large or of several sizes ({listed}) to be compared pixel "
         f"by pixel, which takes one size of at most {MOST_PIXELS:,} pixels. Compute a vector of "
-        "each with a pretrained network.",
+        "each with a pretrained network, by the option embed or by yourself.",
         advice=("Pass", "vectors", "vectors.npy"),
     )
 
@@ -144,23 +145,46 @@ def read_images(
     unread : dict of str to str
         Paths of those that cannot be read, and why.
     """
-    pillow: Any = import_optional("PIL.Image", extra="image", needed_by="Reading images")
     images: list[NDArray[np.uint8] | None] = []
     unread: dict[str, str] = {}
     for cell in cells:
         path = "" if pd.isna(cell) else str(cell).strip()
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error", pillow.DecompressionBombWarning)
-                with pillow.open(Path(folder) / path) as image:
-                    images.append(np.asarray(image.convert("L"), dtype=np.uint8))
-        except (OSError, ValueError, SyntaxError, pillow.DecompressionBombError) as error:
-            images.append(None)
-            unread[path] = _reason(error)
-        except pillow.DecompressionBombWarning:
-            images.append(None)
-            unread[path] = "it is too large"
+        image, problem = opened(Path(folder) / path, "L")
+        images.append(None if problem is not None else np.asarray(image, dtype=np.uint8))
+        if problem is not None:
+            unread[path] = problem
     return images, unread
+
+
+def opened(file: Path | IO[bytes], mode: str) -> tuple[Any, str | None]:
+    """Open an image of Pillow in a mode such as "RGB", or say why it cannot be opened.
+
+    Parameters
+    ----------
+    file : Path or binary stream
+    mode : str
+
+    Returns
+    -------
+    image : PIL.Image.Image or None
+    problem : str or None
+    """
+    pillow: Any = import_optional("PIL.Image", extra="image", needed_by="Reading images")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pillow.DecompressionBombWarning)
+            with pillow.open(file) as image:
+                return image.convert(mode), None
+    except (OSError, ValueError, SyntaxError, pillow.DecompressionBombError) as error:
+        return None, _reason(error)
+    except pillow.DecompressionBombWarning:
+        return None, "it is too large"
+
+
+def image_column(table: pd.DataFrame) -> str | None:
+    """Name the first column of a table that holds paths of images, or return None."""
+    names = [kind.name for kind in column_kinds(table) if kind.reason == IMAGE_PATHS]
+    return names[0] if names else None
 
 
 def image_table(folder: str | Path) -> pd.DataFrame:
@@ -270,7 +294,7 @@ def join_labels(table: pd.DataFrame, labels: pd.DataFrame, target: str | None) -
     return table.assign(**{target: table["image"].map(by_path).fillna("")}), target
 
 
-def _unread_note(unread: dict[str, str]) -> str:
+def unread_note(unread: dict[str, str]) -> str:
     shown = ", ".join(f"{path!r} ({why})" for path, why in list(unread.items())[:_MOST_NAMED])
     more = f" and {len(unread) - _MOST_NAMED:,} more" if len(unread) > _MOST_NAMED else ""
     n = len(unread)

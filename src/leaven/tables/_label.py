@@ -239,7 +239,7 @@ def _summarize(
         mean_confidence=round(float(confidence[~labels.given].mean()), _CONFIDENCE_DIGITS),
         columns={kind.name: kind.kind for kind in preparer.kinds_ if not kind.reason},
         weights=column_weights_of(preparer.layout_, chosen.selection.fitted.scales),
-        dropped=dict(preparer.dropped_),
+        dropped={**preparer.dropped_, **_images_used(prepared)},
         notes=labels.notes,
         n_review=int(review.rows.sum()),
         review_confidence=(
@@ -261,6 +261,12 @@ def _summarize(
         pixels=prepared.pixels,
         selection=chosen.report,
     )
+
+
+def _images_used(prepared: PreparedTable) -> dict[str, str]:
+    """Why the paths of images are not used where the images themselves are."""
+    pixels = prepared.pixels
+    return {} if pixels is None else {pixels.column: pixels.reason}
 
 
 def _labeled_table(

@@ -25,6 +25,7 @@ from leaven.persistence import (
     save_object,
 )
 from leaven.tables._embed import Embedding
+from leaven.tables._embed_images import ImageVectors
 from leaven.tables._empty_rows import rows_without_cells
 from leaven.tables._errors import TableError
 from leaven.tables._frames import as_pandas, like_input, translated, without_arrow
@@ -115,7 +116,7 @@ class TableModel:
         ``leaven show`` prints.
     embedding : Embedding, optional
         What makes vectors of texts.
-    pixels : Pixels, optional
+    pixels : Pixels or ImageVectors, optional
         What makes vectors of images.
 
     Examples
@@ -138,7 +139,7 @@ class TableModel:
     estimator: Any
     about: dict[str, Any] = field(default_factory=dict)
     embedding: Embedding | None = None
-    pixels: Pixels | None = None
+    pixels: Pixels | ImageVectors | None = None
 
     def predict_proba(
         self, table: Any, *, vectors: Any = None, image_folder: str | Path = "."

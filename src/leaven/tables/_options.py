@@ -32,7 +32,8 @@ class LabelingOptions:
         Columns that are not to be learned from, such as a text whose vectors are given.
     embed : str, optional
         An embedding model of sentence-transformers or model2vec, by its name or the path of its
-        folder, through which the texts go; their vectors are learned from beside the words.
+        folder, through which the texts go; their vectors are learned from beside the words. In a
+        table without texts, a network of timm or torchvision for the images of ``image_folder``.
     embed_cache : str or Path, optional
         A file that keeps these vectors, so that no text is embedded twice.
     image_folder : str or Path, optional

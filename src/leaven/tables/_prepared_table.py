@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from leaven._labels import class_prior
 from leaven._progress import phase
 from leaven.tables._embed import SUFFIX, Embedding
+from leaven.tables._embed_images import ImageVectors
 from leaven.tables._empty_rows import rows_without_cells
 from leaven.tables._errors import TableError
 from leaven.tables._frames import without_arrow
-from leaven.tables._images import Pixels, find_pixels
+from leaven.tables._images import Pixels, find_pixels, image_column
 from leaven.tables._kinds import TEXT, check_text_columns, column_kinds, suggest
 from leaven.tables._options import LabelingOptions
 from leaven.tables._prepare import TablePreparer
@@ -44,7 +45,7 @@ class PreparedTable:
         Rows without a cell in the columns that are learned from.
     embedding : Embedding or None
         What made vectors of texts.
-    pixels : Pixels or None
+    pixels : Pixels, ImageVectors or None
         What made vectors of images.
     """
 
@@ -54,7 +55,7 @@ class PreparedTable:
     prior: Any
     empty: NDArray[np.bool_]
     embedding: Embedding | None = None
-    pixels: Pixels | None = None
+    pixels: Pixels | ImageVectors | None = None
 
 
 def prepare_table(
@@ -75,12 +76,13 @@ def prepare_table(
         needs_unlabeled=needs_unlabeled,
     )
     prior = _check_prior(options.prior, labels)
-    embedding = _embedding(features, texts, options)
+    embedding, pixels = _embedding(features, texts, options)
     if embedding is not None:
         features = embedding.join(features, options.embed_cache)
-    pixels = None
+    if isinstance(pixels, ImageVectors) and options.image_folder is not None:
+        features = pixels.join(features, options.image_folder, options.embed_cache)
     # Given vectors are those of the images, too.
-    if options.image_folder is not None and vectors is None:
+    elif options.image_folder is not None and vectors is None:
         pixels = find_pixels(features, options.image_folder)
         if pixels is not None:
             features = pixels.join(features, options.image_folder)
@@ -99,22 +101,28 @@ def prepare_table(
 
 def _embedding(
     features: pd.DataFrame, texts: list[str], options: LabelingOptions
-) -> Embedding | None:
-    """Which columns are to be embedded: the texts that are named, or those that are detected."""
+) -> tuple[Embedding | None, ImageVectors | Pixels | None]:
+    """What is to be embedded: texts that are named, those that are detected, or else images."""
     if options.embed is None:
-        return None
+        return None, None
     columns = texts or [kind.name for kind in column_kinds(features) if kind.kind == TEXT]
-    if not columns:
+    pictures = None
+    if not columns and options.image_folder is not None:
+        pictures = image_column(features)
+    if not columns and pictures is None:
         raise TableError(
-            "embed is given, but no column looks like a text.", advice=("Name it:", "text", "...")
+            "embed is given, but no column looks like a text, and none holds paths of images.",
+            advice=("Name it:", "text", "..."),
         )
-    for column in columns:
+    for column in columns if pictures is None else [pictures]:
         if f"{column}{SUFFIX}" in features.columns:
             raise TableError(
                 f"The vectors of {column!r} get the name {f'{column}{SUFFIX}'!r}, but there is "
                 "such a column. Rename it."
             )
-    return Embedding(options.embed, tuple(columns))
+    if pictures is not None:
+        return None, ImageVectors(options.embed, pictures)
+    return Embedding(options.embed, tuple(columns)), None
 
 
 def _check_columns(

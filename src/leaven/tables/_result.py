@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from leaven._html import html_box, html_lines, html_table
 from leaven.model_selection import SafeReport
 from leaven.tables._embed import Embedding
+from leaven.tables._embed_images import ImageVectors
 from leaven.tables._images import Pixels
+from leaven.tables._kinds import IMAGE_PATHS
 from leaven.tables._labeler import TableLabeler, fitted_classifier
 from leaven.tables._model import TableModel
 from leaven.tables._options import LabelingOptions
@@ -117,7 +119,7 @@ class LabelingResult:
         What the choice of a method gave, with the fitted candidates.
     embedding : Embedding or None
         What made vectors of texts.
-    pixels : Pixels or None
+    pixels : Pixels, ImageVectors or None
         What made vectors of images.
     selection : SafeReport or None
         How the candidates did on labels that were held out, and why one was chosen; None
@@ -138,7 +140,7 @@ class LabelingResult:
     options: LabelingOptions
     chosen: TableSelection
     embedding: Embedding | None = None
-    pixels: Pixels | None = None
+    pixels: Pixels | ImageVectors | None = None
     selection: SafeReport | None = None
     curve: pd.DataFrame | None = None
     points: pd.DataFrame | None = None
@@ -172,11 +174,26 @@ class LabelingResult:
                 "method": summary.method,
                 "candidates": list(self.chosen.selection.decision.weights),
                 "estimated_accuracy": self.estimated_accuracy,
-                "embed": None if self.embedding is None else self.embedding.model,
+                "embed": self._embed,
                 "columns": dict(summary.columns),
                 "dropped": dict(summary.dropped),
             },
         )
+
+    @property
+    def _embed(self) -> str | None:
+        """The embedding model, of texts or of images."""
+        if self.embedding is not None:
+            return self.embedding.model
+        return self.pixels.model if isinstance(self.pixels, ImageVectors) else None
+
+    @property
+    def image_column(self) -> str | None:
+        """The column of paths of images, where it is known in which folder these are."""
+        if self.options.image_folder is None:
+            return None
+        reasons = self.preparer.dropped_
+        return next((name for name, why in reasons.items() if why == IMAGE_PATHS), None)
 
     def __repr__(self) -> str:
         summary = self.summary
