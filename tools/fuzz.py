@@ -346,18 +346,18 @@ def run(name: str, *, seed: int, count: int | None, seconds: float | None) -> tu
     """Run the cases of a suite; give how many there were and how many failed."""
     started, n_cases, n_failed = time.monotonic(), 0, 0
     logging.getLogger("leaven").setLevel(logging.CRITICAL)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, contextlib.suppress(KeyboardInterrupt):
         while count is None or n_cases < count:
             if seconds is not None and time.monotonic() - started > seconds:
                 break
             case = seed + n_cases
-            n_cases += 1
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 try:
                     failure = SUITES[name](random.Random(case), Path(folder))
                 except Exception:
                     failure = "".join(traceback.format_exc().splitlines(keepends=True)[-7:])
+            n_cases += 1
             if failure is not None:
                 n_failed += 1
                 print(f"{name} --seed {case}: {failure}", flush=True)
