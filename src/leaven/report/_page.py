@@ -125,7 +125,7 @@ def _confidence(result: LabelingResult, rows: Rows) -> str:
         f"<figure>{histogram(confidence)}<figcaption>Inferred labels by confidence, 0 to 1; the "
         "number of rows stands above each bar.</figcaption></figure>"
     )
-    return _section("confidence", "How sure the inferred labels are", text + figure)
+    return _section("confidence", "Confidence of the inferred labels", text + figure)
 
 
 def _checked_accuracy(result: LabelingResult) -> str:
