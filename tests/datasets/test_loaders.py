@@ -405,6 +405,15 @@ def test_every_data_set_says_where_it_comes_from_and_how_to_get_it(monkeypatch):
     table = list_available().set_index("name")
     assert table["source"].notna().all()
     assert table["licence"].notna().all()
+    # What the UCI repository publishes has its licence, and nothing else claims that licence.
+    of_uci = table["source"].str.startswith(("UCI", "made from monk"))
+    assert (table["licence"] == "CC BY 4.0 (UCI)").equals(of_uci)
+    assert set(table["licence"][~of_uci]) == {
+        "not stated",
+        "not stated (the collection is MIT)",
+        "free for research purposes only, by its README",
+        "CC BY-SA 3.0",
+    }
     # Missing where a set comes with scikit-learn, or no file of it was at hand.
     assert table["sha256"].dropna().str.fullmatch("[0-9a-f]{64}").all()
     assert table["sha256"].notna().sum() > 40
