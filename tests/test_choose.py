@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -42,10 +43,16 @@ def test_the_map_is_what_its_script_draws_and_its_links_exist():
     spec = importlib.util.spec_from_file_location("method_map", DOCS / "figures" / "method_map.py")
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    drawn = script.draw()
-    assert (DOCS / "images" / "method_map.svg").read_text(encoding="utf-8") == drawn
-    for page in set(re.findall(r'href="([^"]+)\.html"', drawn)):
-        assert (DOCS / "guide" / f"{page}.md").exists(), page
+    methods = {method for _, answers in script.MAP for _, method, _ in answers}
+    for name, draw in script.DRAWN.items():
+        drawn = draw()
+        assert (DOCS / "images" / name).read_text(encoding="utf-8") == drawn
+        assert f"../images/{name}" in PAGE
+        for page in set(re.findall(r'href="([^"]+)\.html"', drawn)):
+            assert (DOCS / "guide" / f"{page}.md").exists(), page
+        # The boxes, apart from the ground, are links; no form of the map lacks a method.
+        assert len(re.findall("<rect", drawn)) - 1 == len(re.findall("<a ", drawn))
+        assert methods <= {unescape(text) for text in re.findall(">([^<]+)</text>", drawn)}
 
 
 def test_every_page_of_the_guide_is_in_its_index():
