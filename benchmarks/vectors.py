@@ -5,15 +5,19 @@ vectors are latent semantic analysis of the whole corpus (18,828 messages): like
 model, it has read much more than the table. Accuracy of the harmonic method, which goes by
 neighbors, and of logistic regression on the unlabeled rows, means over draws.
 
-    python benchmarks/vectors.py [N_DRAWS]
+    python benchmarks/vectors.py [N_DRAWS] [--embed NAME]
 
-Needs LEAVEN_DATA.
+With a model of sentence-transformers or model2vec, by name or by the path of its folder, its
+vectors are taken instead. Needs LEAVEN_DATA.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
+import tempfile
 import warnings
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,11 +31,15 @@ GROUPS = ["comp.graphics", "comp.os.ms-windows.misc", "comp.sys.mac.hardware", "
 N_ROWS, N_DIMENSIONS = 600, 100
 
 
-def main(n_draws: int = 5) -> None:
+def lsa_vectors(texts: pd.Series) -> Any:
+    words = TfidfVectorizer(sublinear_tf=True, min_df=5, max_features=50_000, dtype=np.float32)
+    return TruncatedSVD(N_DIMENSIONS, random_state=0).fit_transform(words.fit_transform(texts))
+
+
+def main(n_draws: int, embed: str | None, cache: Path) -> None:
     data = load("20news-18828")
     texts, groups = pd.Series(data.data), np.asarray(data.target, dtype=object)
-    words = TfidfVectorizer(sublinear_tf=True, min_df=5, max_features=50_000, dtype=np.float32)
-    lsa = TruncatedSVD(N_DIMENSIONS, random_state=0).fit_transform(words.fit_transform(texts))
+    lsa = None if embed is not None else lsa_vectors(texts)
     inside = np.flatnonzero(np.isin(groups, GROUPS))
     rows = []
     for n_labels in (5, 20):
@@ -42,11 +50,14 @@ def main(n_draws: int = 5) -> None:
             given = truth.groupby(truth).sample(n_labels, random_state=draw).index
             table = pd.DataFrame({"text": texts.to_numpy()[chosen], "group": None})
             table.loc[given, "group"] = truth[given]
+            made: dict[str, Any] = {"embed": embed, "embed_cache": cache}
+            if lsa is not None:
+                made = {"vectors": lsa[chosen]}
             for method in ("harmonic", "logistic-regression"):
                 for name, options in {
                     "words": {},
-                    "words and vectors": {"vectors": lsa[chosen]},
-                    "vectors": {"vectors": lsa[chosen], "ignore": ["text"]},
+                    "words and vectors": made,
+                    "vectors": {**made, "ignore": ["text"]},
                 }.items():
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")
@@ -60,4 +71,9 @@ def main(n_draws: int = 5) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("n_draws", type=int, nargs="?", default=5)
+    parser.add_argument("--embed")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        main(arguments.n_draws, arguments.embed, Path(folder) / "vectors.npz")

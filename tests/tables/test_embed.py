@@ -159,6 +159,10 @@ def test_which_package_a_model_is_for(fake, monkeypatch, tmp_path):
     assert module._package_of("all-MiniLM") == "sentence_transformers"
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "model2vec"}))
     assert module._package_of(str(tmp_path)) == "model2vec"
+    (tmp_path / "config.json").write_text(json.dumps({"max_length": 512, "normalize": False}))
+    assert module._package_of(str(tmp_path)) == "model2vec"
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert"}))
+    assert module._package_of(str(tmp_path)) == "sentence_transformers"
     (tmp_path / "config.json").write_text("no JSON")
     assert module._package_of(str(tmp_path)) == "sentence_transformers"
     monkeypatch.setattr(module, "is_installed", lambda name: name == "model2vec")

@@ -135,7 +135,8 @@ def _package_of(name: str) -> str:
     config = Path(name) / "config.json"
     if config.is_file():
         try:
-            kind = json.loads(config.read_text(encoding="utf-8")).get("model_type")
+            # Every transformer says its type; model2vec has left it out since 0.10.
+            kind = json.loads(config.read_text(encoding="utf-8")).get("model_type", MODEL2VEC)
         except (ValueError, AttributeError):
             kind = None
         return MODEL2VEC if kind == MODEL2VEC else SENTENCE_TRANSFORMERS
