@@ -8,7 +8,8 @@ classes, a million nodes. ``sweep``: one sweep of loopy belief propagation besid
 as many bytes as it must touch. ``spectral``: 80 eigenvectors beside ``eigsh(which="SM")``.
 ``solves``: up to ``--largest`` rows x 16 columns, ten classes and one label in a hundred rows:
 harmonic functions and Poisson learning on a ready graph, Poisson's time over harmonic's, and an
-iteration's time over that of a copy of as many bytes as it must move. ``pipeline``: graph and
+iteration's time over that of a copy of as many bytes as it must move; on a quarter of the rows
+also without the coarse space. ``pipeline``: graph and
 solve of as many rows beside graphlearning's own (its 10 neighbors by annoy, its Poisson
 learning), if installed. Both in processor time on one thread (``OMP_NUM_THREADS=1``).
 """
@@ -31,6 +32,7 @@ from leaven._optional import is_installed
 from leaven.graph import KNNGraph
 from leaven.graph_based._harmonic import harmonic_function
 from leaven.graph_based._poisson import poisson_sources, solve_poisson
+from leaven.solvers import _linear
 
 warnings.simplefilter("ignore")
 # Without a graph that is given: kernels of all rows, and anchors.
@@ -162,6 +164,21 @@ def solves(largest):
                 "(goal 4)",
                 flush=True,
             )
+            if n < largest:
+                without_coarse_space(graph, y, sources)
+
+
+def without_coarse_space(graph, y, sources):
+    usual, _linear._COARSE_ABOVE = _linear._COARSE_ABOVE, graph.n_nodes
+    (_, _, harmonic), first = processor_seconds(lambda: harmonic_function(graph, y, 10))
+    (_, poisson), second = processor_seconds(lambda: solve_poisson(graph, sources))
+    _linear._COARSE_ABOVE = usual
+    print(
+        f"          without a coarse space: harmonic {first:6.1f} s ({harmonic.method}, "
+        f"{harmonic.n_iter} steps), Poisson {second:6.1f} s ({poisson.method}, {poisson.n_iter} "
+        "steps)",
+        flush=True,
+    )
 
 
 def pipeline(n):
