@@ -130,7 +130,7 @@ def _unwind_on_signals(interrupts: list[int]) -> Callable[[], None]:
 def main() -> None:
     """Label data from few labels.
 
-    Exit codes: 0 fine, 1 failed, 2 bad input or wrong usage.
+    Exit codes: 0 success, 1 failure, 2 bad input or wrong usage.
     """
 
 

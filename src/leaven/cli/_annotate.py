@@ -17,7 +17,7 @@ from leaven.cli._common import BadInput, errors_as_one_line, parse_delimiter, pa
     "--text",
     multiple=True,
     metavar="COLUMN",
-    help="A column of texts, shown first. Others are detected; may be given several times.",
+    help="A text column, shown first. Others are detected. May be given several times.",
 )
 @click.option("--columns", metavar="NAME,NAME,...", help="Columns to show before the others.")
 @click.option("--classes", metavar="NAME,NAME,...", help="Classes to offer from the start.")
@@ -26,7 +26,7 @@ from leaven.cli._common import BadInput, errors_as_one_line, parse_delimiter, pa
 @click.option(
     "--image-folder",
     type=click.Path(exists=True, file_okay=False),
-    help="Where these paths start. [default: the folder of FILE]",
+    help="The folder that these paths are relative to. [default: the folder of FILE]",
 )
 @click.option(
     "--guide",
@@ -53,17 +53,19 @@ from leaven.cli._common import BadInput, errors_as_one_line, parse_delimiter, pa
     type=click.Path(dir_okay=False),
     help="Where to write the labeled table when the page is done. [default: it can be downloaded]",
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=8710,
     show_default=True,
-    help="The next free one is taken; 0 takes any.",
+    help="The port, or the next free one; 0 picks any.",
 )
-@click.option("--no-browser", is_flag=True, help="Print the address only.")
-@click.option("--delimiter", metavar="CHARACTER", help="Between cells, if not that of the suffix.")
-@click.option("--encoding", default="utf-8", show_default=True, help="Of a text file.")
+@click.option("--no-browser", is_flag=True, help="Only print the address.")
+@click.option(
+    "--delimiter", metavar="CHARACTER", help="The field delimiter, if not that of the suffix."
+)
+@click.option("--encoding", default="utf-8", show_default=True, help="The encoding of a text file.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
 def annotate(
     file: str,
@@ -86,11 +88,11 @@ def annotate(
     encoding: str,
     seed: int,
 ) -> None:
-    """Label rows of the table FILE, or the images of a folder, on a page in the browser.
+    """Label rows or images by hand, in the browser.
 
-    One key labels a row, saves it and shows the next one. Every label is on the disk before the
-    page says so, in the event file FILE.labels.db: run the command again to go on. Ctrl-C ends
-    it.
+    FILE is a table or a folder of images. One key labels a row, saves the label and shows the next
+    row. Every label is on disk, in the event file FILE.labels.db, before the page says that it is
+    saved. Ctrl-C ends the command; run it again to continue.
     """
     with errors_as_one_line():
         from leaven.app import AnnotateOptions, image_table, open_page

@@ -40,7 +40,7 @@ def reading_options(command: _Function) -> _Function:
             "--text",
             multiple=True,
             metavar="COLUMN",
-            help="A column of texts. Others are detected; may be given several times.",
+            help="A text column. Others are detected. May be given several times.",
         ),
         click.option(
             "--ignore",
@@ -52,7 +52,7 @@ def reading_options(command: _Function) -> _Function:
             "--vectors",
             type=click.Path(dir_okay=False),
             metavar="FILE.npy",
-            help="Vectors to learn from as well, one line per row; also .npz or .parquet.",
+            help="Vectors to learn from in addition, one per row; also .npz or .parquet.",
         ),
         click.option(
             "--missing",
@@ -65,7 +65,9 @@ def reading_options(command: _Function) -> _Function:
             metavar="CHARACTER",
             help="The field delimiter, if not that of the suffix.",
         ),
-        click.option("--encoding", default="utf-8", show_default=True, help="Of a text file."),
+        click.option(
+            "--encoding", default="utf-8", show_default=True, help="The encoding of a text file."
+        ),
         click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True),
         click.option(
             "--jobs",

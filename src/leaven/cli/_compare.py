@@ -77,7 +77,7 @@ def compare(
 
     In each trial a part of the labels is hidden; every method learns from the others, and from
     all rows, and is tested on the hidden ones. Prints the mean accuracy with its standard
-    error, the best in bold and what is not significantly different from it in italics
+    error, the best method in bold and those that do not differ significantly from it in italics
     (Wilcoxon's test over the trials), and the critical difference of the mean ranks (Nemenyi's
     test with the trials as blocks).
     """

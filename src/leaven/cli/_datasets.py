@@ -9,7 +9,7 @@ import click
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 def datasets(names: tuple[str, ...], as_json: bool) -> None:
-    """List the data sets that leaven.datasets.load() knows, and whether they are here.
+    """List the known data sets, and whether they are available.
 
     With names: where each comes from, its licence, and which file is expected.
     """

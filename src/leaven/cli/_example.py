@@ -20,7 +20,7 @@ STANDARD_STREAM = "-"
 @click.option("--out", type=click.Path(allow_dash=True), help="[default: NAME.csv]")
 @click.option("--force", is_flag=True, help="Overwrite the file.")
 def example(name: str, out: str | None, force: bool) -> None:
-    """Write the bundled example table NAME, some of whose rows are labeled.
+    """Write a small example table with few labels.
 
     For instance: leaven example support_tickets, then leaven label support_tickets.csv
     --target topic --text text.

@@ -34,26 +34,27 @@ STANDARD_STREAM = "-"
 @click.option(
     "--embed",
     metavar="NAME",
-    help="Learn from the vectors of the texts by this model of sentence-transformers or model2vec "
-    "too, or of images by a network of timm or torchvision: a name, or the path of a folder.",
+    help="Also learn from embeddings of the texts by this model of sentence-transformers or "
+    "model2vec, or of the images by a network of timm or torchvision: a name, or the path of a "
+    "folder.",
 )
 @click.option(
     "--method",
     default="auto",
     metavar="auto|NAME",
     show_default=True,
-    help="The method; auto tries the candidates on labels that are held out.",
+    help="The method; auto tests the candidates on held-out labels and combines them.",
 )
 @click.option(
     "--candidates",
     metavar="NAME,NAME,...",
-    help="What auto chooses from. [default: all that fit the size of the table]",
+    help="The candidates of auto. [default: all that suit the size of the table]",
 )
 @click.option(
     "--time-limit",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="After which auto tries no other candidate.",
+    help="Time after which auto tries no further candidate.",
 )
 @click.option(
     "--out",
@@ -65,21 +66,21 @@ STANDARD_STREAM = "-"
     "--report",
     type=click.Path(dir_okay=False),
     metavar="FILE.html",
-    help="Where to write a page about the result that a browser shows. [default: NAME.report.html "
-    "next to the output, if that is a file]",
+    help="Where to write the HTML report. [default: NAME.report.html next to the output, if that "
+    "is a file]",
 )
-@click.option("--no-report", is_flag=True, help="Write no such page.")
+@click.option("--no-report", is_flag=True, help="Do not write a report.")
 @click.option(
     "--save",
     type=click.Path(dir_okay=False),
     metavar="MODEL.leaven",
-    help="Keep the model in a file, to label new rows with 'leaven predict'.",
+    help="Save the model, to label new rows with 'leaven predict'.",
 )
 @click.option(
     "--start",
     type=click.Path(dir_okay=False),
     metavar="MODEL.leaven",
-    help="Go on from the model of an earlier run, and compare with it.",
+    help="Continue from the model of an earlier run, and compare with it.",
 )
 @click.option(
     "--prior",
@@ -93,7 +94,7 @@ STANDARD_STREAM = "-"
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="Also name the N rows most worth labeling next.",
+    help="Also list the N rows most worth labeling next.",
 )
 @click.option("--sets", is_flag=True, help="Add COLUMN_set, the classes of the 90% prediction set.")
 @click.option("--probabilities", is_flag=True, help="Add a column COLUMN_p_CLASS for each class.")
@@ -108,9 +109,9 @@ STANDARD_STREAM = "-"
     "--target-error",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     metavar="SHARE",
-    help="Flag as many rows for review as leave at most this share of the others wrong.",
+    help="Flag just enough rows that at most this share of the rest is expected to be wrong.",
 )
-@click.option("--explain", is_flag=True, help="Print how every candidate did, and the reason.")
+@click.option("--explain", is_flag=True, help="Print how every candidate scored, and the reason.")
 @click.option(
     "--strict",
     is_flag=True,
@@ -120,8 +121,8 @@ STANDARD_STREAM = "-"
     "--labels",
     type=click.Path(dir_okay=False),
     metavar="FILE.db|FILE.csv",
-    help="Take over the labels of this event file of leaven annotate; of a folder of images, of a "
-    "table with a column of their names.",
+    help="Use the labels in this event file of leaven annotate; for a folder of images, in a table "
+    "with a column of their names.",
 )
 @click.option("--force", is_flag=True, help="Allow the output to replace the input.")
 @click.option(
@@ -179,11 +180,11 @@ def label(
     """Label every row of the table FILE.
 
     Rows with an empty cell in the target column get a label, learned from the rows that have
-    one. All rows are written in order, with their cells as they were, and four columns more:
+    one. All rows are written in the same order with their cells unchanged, and four new columns:
     COLUMN_predicted, COLUMN_confidence, COLUMN_source ('given' or 'inferred'), and
-    COLUMN_review, which is True where the label is hard to classify.
+    COLUMN_review, which is True where the row is hard to classify.
 
-    FILE is CSV, TSV, JSON lines, Parquet or Excel, text also with .gz; '-' is standard input. It
+    FILE is CSV, TSV, JSON lines, Parquet or Excel, text also as .gz; '-' is standard input. It
     may also be a directory or a quoted pattern such as 'rows/*.parquet'; --out is then a directory,
     which gets one file for each. A directory of images is labeled by --labels, a table of names
     and labels, or by its subfolders.

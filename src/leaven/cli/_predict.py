@@ -29,7 +29,7 @@ from leaven.cli._pictures import STANDARD_STREAM, is_image_folder
 )
 @click.option("--probabilities", is_flag=True, help="Also write a column for each class.")
 @click.option("--delimiter", metavar="CHARACTER", help="Field delimiter, if not the suffix's.")
-@click.option("--encoding", default="utf-8", show_default=True, help="Of a text file.")
+@click.option("--encoding", default="utf-8", show_default=True, help="The encoding of a text file.")
 @click.option("--force", is_flag=True, help="Allow the output to replace the input.")
 @click.option("--quiet", is_flag=True, help="Print no summary.")
 def predict(
@@ -43,12 +43,12 @@ def predict(
     force: bool,
     quiet: bool,
 ) -> None:
-    """Label every row of FILE with MODEL, a file of 'leaven label --save'.
+    """Label every row of FILE with the saved model MODEL.
 
     All rows are written in order with the columns COLUMN_predicted, COLUMN_confidence and
-    COLUMN_source. Labels that FILE has in the target column stay. Columns that MODEL learned
-    from may be missing from FILE, and there may be others; a line says so. FILE may also be a
-    folder of images, if MODEL learned from images.
+    COLUMN_source. Labels in the target column are kept. Columns that MODEL learned from may be
+    missing from FILE, and there may be others; a message says so. FILE may also be a folder of
+    images, if MODEL learned from images. 'leaven label --save' writes MODEL.
     """
     with errors_as_one_line():
         from leaven.cli._outputs import refuse_same_file

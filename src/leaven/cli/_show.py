@@ -14,7 +14,7 @@ from leaven.cli._common import console, errors_as_one_line
 @click.argument("model", type=click.Path())
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def show(model: str, as_json: bool) -> None:
-    """Describe MODEL, a file of 'leaven label --save'.
+    """Describe a saved model.
 
     Prints rows, labels, classes, method, estimated accuracy, date, versions and columns. The
     model itself is not loaded.
