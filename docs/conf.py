@@ -80,6 +80,8 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "download_all_examples": False,
     "remove_config_comments": True,
+    # "<matplotlib.legend.Legend object at 0x...>" tells a reader nothing.
+    "ignore_repr_types": r"matplotlib\.",
 }
 
 

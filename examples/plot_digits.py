@@ -2,7 +2,7 @@
 Digits from fifty labels
 ========================
 
-1,797 images of handwritten digits, five labels a class. Which method labels the rest best, and
+1,797 images of handwritten digits, five labels per class. Which method labels the rest best, and
 would we have known without the other labels?
 """
 
@@ -25,8 +25,8 @@ for digit in range(10):
 free = y == -1
 
 # %%
-# ``SafeClassifier`` holds some of the fifty labels back, tries every candidate on them, and says
-# whether the unlabeled images helped.
+# ``SafeClassifier`` holds out some of the fifty labels in turn, tests every candidate on them, and
+# says whether the unlabeled images helped.
 
 names = ["logistic-regression", "naive-bayes", "linear-svm"]
 names += ["harmonic", "consistency", "spectral-transducer", "naive-bayes-em"]

@@ -77,7 +77,7 @@ print(friedman_test(table.means))
 plot_critical_difference(table.means)
 
 # %%
-# With fifteen methods on forty data sets the picture is still readable. These scores are drawn
+# With fifteen methods on forty data sets the figure is still readable. These scores are drawn
 # at random, with methods that grow worse from the first to the last.
 
 rng = np.random.default_rng(0)

@@ -69,8 +69,8 @@ axes[0].set_ylabel("error")
 axes[0].legend()
 
 # %%
-# Nobody has a twin of the table to be labeled next. What one has is the labels: held back in turn,
-# they show that the unlabeled rows do not help here, and ``SafeClassifier`` does without them.
+# Your own table has no twin, but it has labels. Held out in turn, they show that the unlabeled rows
+# do not help here, and ``SafeClassifier`` does without them.
 
 codes = OrdinalEncoder().fit_transform(pd.DataFrame(X).astype(str))
 rng = np.random.default_rng(1)
