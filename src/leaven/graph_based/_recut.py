@@ -86,7 +86,7 @@ def _heaviest_pairs(
 
 
 def lighter_split(
-    graph: Graph, side: NDArray[np.bool_], fixed: NDArray[np.bool_]
+    graph: Graph, side: NDArray[np.bool_], fixed: NDArray[np.bool_], *, fewest: int = _FEWEST
 ) -> NDArray[np.bool_] | None:
     """Split a graph in two of the same sizes by a lighter cut, or return None.
 
@@ -97,6 +97,8 @@ def lighter_split(
         The present split.
     fixed : bool ndarray of shape (n_nodes,)
         Nodes that keep their side; there must be some on both.
+    fewest : int, default=20
+        A graph with fewer nodes is left as it is.
 
     Returns
     -------
@@ -108,22 +110,21 @@ def lighter_split(
 
     >>> import numpy as np
     >>> from leaven.graph import Graph
-    >>> from leaven.graph_based import _recut
+    >>> from leaven.graph_based._recut import lighter_split
     >>> square = [(0, 1), (1, 2), (2, 3), (3, 0)]
     >>> edges = square + [(i + 4, j + 4) for i, j in square] + [(0, 4)]
     >>> graph = Graph.from_edges(edges, [1.0] * 8 + [0.1])
     >>> fixed = np.isin(np.arange(8), [1, 6])
-    >>> _recut._FEWEST = 4
-    >>> _recut.lighter_split(graph, np.isin(np.arange(8), [2, 3, 6, 7]), fixed).astype(int)
+    >>> wrong = np.isin(np.arange(8), [2, 3, 6, 7])
+    >>> lighter_split(graph, wrong, fixed, fewest=4).astype(int)
     array([0, 0, 0, 0, 1, 1, 1, 1])
-    >>> _recut._FEWEST = 20
     """
     component = graph.components()
     # Small pieces keep their side: they have no edge to the others that could be cut.
     main = component == np.bincount(component).argmax()
     part = graph if main.all() else graph.subgraph(main)
     now, held = side[main], fixed[main]
-    if part.n_nodes < _FEWEST or not (now & held).any() or not (~now & held).any():
+    if part.n_nodes < fewest or not (now & held).any() or not (~now & held).any():
         return None
     sizes = np.array([(~now & ~held).sum(), (now & ~held).sum()])
     nothing = np.zeros((part.n_nodes, 2))
