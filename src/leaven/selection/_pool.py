@@ -18,6 +18,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from leaven.base import class_probabilities
+from leaven.graph import share_searches
 from leaven.selection._folds import Folds
 
 COMBINATION = "combination"
@@ -417,9 +418,10 @@ class WeightedCandidates(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return self.pool.combine(
-            {name: class_probabilities(each, X) for name, each in self.estimators}
-        )
+        # Several candidates are on one graph, and the search of neighbors is most of their work.
+        with share_searches():
+            found = {name: class_probabilities(each, X) for name, each in self.estimators}
+        return self.pool.combine(found)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Most probable class.

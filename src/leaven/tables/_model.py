@@ -16,7 +16,6 @@ from leaven._dask import is_dask
 from leaven._labels import labeled_mask
 from leaven._optional import import_optional
 from leaven.exceptions import LeavenWarning
-from leaven.graph import share_searches
 from leaven.persistence import (
     FileHeader,
     ModelFileError,
@@ -194,9 +193,7 @@ class TableModel:
         for rows in _chunks(len(table)):
             part = features.iloc[rows]
             empty[rows] = rows_without_cells(part, self._used)
-            # Several methods of a combination stand on one graph.
-            with share_searches():
-                found[rows] = self.estimator.predict_proba(self.preparer.transform(part))
+            found[rows] = self.estimator.predict_proba(self.preparer.transform(part))
         if empty.any():
             found[empty] = self._proportions
             warnings.warn(
