@@ -82,6 +82,7 @@ def test_a_phone_cuts_nothing_off_and_has_room_for_a_finger(visit, serve, many):
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= 400
         assert box["height"] >= 38
+    assert page.locator("#order").bounding_box()["width"] >= 150  # its words can be read
     for button in page.locator("#actions button:visible").all():
         assert button.bounding_box()["height"] >= 38
     page.locator("nav button", has_text="People").tap()
