@@ -128,14 +128,15 @@ def lighter_split(
         return None
     sizes = np.array([(~now & ~held).sum(), (now & ~held).sum()])
     nothing = np.zeros((part.n_nodes, 2))
-    best, least = None, _GAIN * cut_weight(part.adjacency, now.astype(np.intp))
+    best: NDArray[np.bool_] | None = None
+    least = _GAIN * float(cut_weight(part.adjacency, now.astype(np.intp)))
     for direction in _slow_directions(part):
         rough = _oriented(direction, now, held)
         if rough is None:
             continue
         start = np.where(held, now, rough).astype(np.intp)
         found = annealed_mbo(part, nothing, start, sizes, held, _POLISH)
-        weight = cut_weight(part.adjacency, found.labels)
+        weight = float(cut_weight(part.adjacency, found.labels))
         if weight < least:
             best, least = found.labels == 1, weight
     if best is None:
@@ -149,8 +150,8 @@ def _slow_directions(graph: Graph) -> list[NDArray[Any]]:
     """The slowest eigenvectors of the random walk on a connected graph, but for the constant."""
     root = np.sqrt(graph.degree.astype(np.float64))
     scale = sparse.diags_array(1.0 / root, format="csr")
-    lazy = scale @ graph.adjacency.astype(np.float64) @ scale
-    lazy = sparse.csr_array(lazy + sparse.eye_array(graph.n_nodes, format="csr"))
+    walk = scale @ graph.adjacency.astype(np.float64) @ scale
+    lazy = sparse.csr_array(walk + sparse.eye_array(graph.n_nodes, format="csr"))
     start = np.random.default_rng(0).normal(size=graph.n_nodes)
     try:
         # Three digits of a direction are more than a threshold needs.
@@ -167,9 +168,10 @@ def _oriented(
     """The split of the present sizes by a threshold, if the labels tell which side is which."""
     rank = np.argsort(np.argsort(direction, kind="stable"), kind="stable")
     n, n_true = len(now), int(now.sum())
-    best, most = None, _AGREEMENT
+    best: NDArray[np.bool_] | None = None
+    most = _AGREEMENT
     for split in (rank >= n - n_true, rank < n_true):
-        agreement = min(split[held & now].mean(), (~split)[held & ~now].mean())
+        agreement = min(float(split[held & now].mean()), float((~split)[held & ~now].mean()))
         if agreement >= most:
             best, most = split, agreement
     return best
