@@ -357,6 +357,22 @@ def test_a_trial_that_is_not_what_was_written_is_refused(tmp_path: Path, change:
         read_store(path)
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE trials SET checksum = CAST(x'39ff' AS TEXT)",
+        "ALTER TABLE trials RENAME COLUMN checksum TO checksun",
+    ],
+)
+def test_a_damaged_text_or_name_is_told_as_damage(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "s.sqlite"
+    stored(path)
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(damage)
+    with pytest.raises(ValueError, match="is damaged"):
+        read_store(path)
+
+
 def test_flipped_bits_are_errors_or_make_no_difference(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
     expected = stored(path)

@@ -355,7 +355,8 @@ def _readable(error: sqlite3.Error, path: Path | None) -> Exception:
         )
     if "not a database" in text:
         return ValueError(f"{path} is not a store of leaven: {text}. Use another file.")
-    if "malformed" in text or "corrupt" in text:
+    # A bit in a name of a column or in a text shows as the last two.
+    if any(word in text for word in ("malformed", "corrupt", "no such column", "decode to UTF-8")):
         return ValueError(f"{path} is damaged: {text}. {_RESTORE}")
     return OSError(errno.EIO, f"The store could not be read or written ({text})", str(path))
 
