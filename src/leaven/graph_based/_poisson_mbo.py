@@ -27,7 +27,6 @@ from leaven.graph_based._mbo import (
     whole_sizes,
 )
 from leaven.graph_based._poisson import poisson_sources, solve_poisson
-from leaven.graph_based._recut import recut_pairs
 
 # Of the last diffused labels. They tell a row at a boundary from one inside a class, but not a
 # class that took the wrong cluster; the scores of the Poisson equation do. Together they tell
@@ -49,10 +48,6 @@ class PoissonMBOClassifier(GraphClassifier):
     graph is thin. Long diffusion first gets the large structure right, short diffusion then
     the details; in the last stages the sizes are free within ±25%, which corrects expected
     sizes that are somewhat wrong.
-
-    Diffusion may end with a boundary across two classes, half of each on either side. So pairs
-    of classes are cut anew, by the slowest eigenvectors of their rows, where the labels tell
-    the sides apart and the new cut is lighter; the last stage is repeated then.
 
     Parameters
     ----------
@@ -205,13 +200,7 @@ class PoissonMBOClassifier(GraphClassifier):
                 weight = 1.0 + 2.0 * len(self.classes_) / given.sum()
             sizes = whole_sizes(self.prior_, int((~given).sum()))
             start = np.where(given, codes, first.argmax(axis=1))
-            sources = sources * float(weight)
-            result = annealed_mbo(graph, sources, start, sizes, given, schedule)
-            labels, n_moves = recut_pairs(graph, result.labels, given, len(self.classes_))
-            if n_moves:
-                # The last stage again, for what the new boundaries mean for the other classes.
-                last = annealed_mbo(graph, sources, labels, sizes, given, schedule[-1:])
-                result = replace(last, trace=result.trace + last.trace)
+            result = annealed_mbo(graph, sources * float(weight), start, sizes, given, schedule)
         return replace(result, scores=result.scores / _TEMPERATURE + first / 2)
 
     def _checked_schedule(self) -> Sequence[tuple[int, int, float]]:
