@@ -111,8 +111,10 @@ PREPARED = {
     "SemiSupervisedCategoricalNB": as_codes,
     "RBMPretrainedClassifier": lambda X: MinMaxScaler().fit_transform(X),
     "ClasswiseAutoencoder": lambda X: MinMaxScaler().fit_transform(X),
+    "SafeClassifier": lambda X: X,
 }
-"""Rows of another kind, where a classifier needs them: counts, categories, shares."""
+"""Rows of another kind, where a classifier needs them: counts, categories, shares, and as they are
+for the one that looks at the kind of values and scales them by itself."""
 
 
 def classifiers():
