@@ -377,6 +377,8 @@ def test_the_error_survives_pickling() -> None:
 
 
 @pytest.mark.skipif("LEAVEN_DATA" not in os.environ, reason="needs the data of LEAVEN_DATA")
+# One row of house-votes is empty.
+@pytest.mark.filterwarnings("ignore:1 row has no cell")
 @pytest.mark.parametrize(
     ("file", "per_class", "at_least"),
     [

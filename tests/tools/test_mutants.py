@@ -60,7 +60,8 @@ def test_tests_of_a_package():
     assert folders_of("graph/_knn.py") == [["src/leaven/graph/_knn.py"], ["tests/graph"]]
     own = ["src/leaven/graph/_weights.py", "tests/graph/test_weights.py"]
     assert folders_of("graph/_weights.py") == [own, ["tests/graph"]]
-    assert folders_of("_progress.py")[1] == ["tests"]
+    assert folders_of("_progress.py")[1] == ["tests/test_progress.py"]
+    assert folders_of("_not_there.py")[1] == ["tests"]
     assert folders_of("_labels.py")[1] == ["tests/test_labels.py"]
 
 
