@@ -12,6 +12,7 @@ from leaven.app import _engine
 from leaven.app._answers import Mind, Request
 from leaven.app._calibration import fold_numbers
 from leaven.app._engine import Engine, Named, sample_rows
+from leaven.app._models import Harmonic, Linear
 from leaven.app._prepared import neighbors, prepare
 
 
@@ -206,3 +207,19 @@ def test_a_sample_holds_labels_but_not_only_labels():
     assert (codes[rows] != UNLABELED).sum() == 50
     assert (sample_rows(codes, 100, seed=3) == rows).all()
     assert (np.diff(rows) > 0).all()
+
+
+def test_held_out_labels_are_answered_by_one_fit_per_model_and_fold(blobs, prepared, monkeypatch):
+    fits = []
+    for model in (Linear, Harmonic):
+        fit = model.fit
+
+        def counted(self, *args, fit=fit):
+            fits.append(self.name)
+            return fit(self, *args)
+
+        monkeypatch.setattr(model, "fit", counted)
+    mind = Mind(prepared)
+    mind.use_graph(neighbors(prepared))
+    mind.test(request(blobs[1], range(30)))
+    assert sorted(fits) == ["harmonic"] * 5 + ["logistic-regression"] * 5

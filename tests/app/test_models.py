@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from leaven._labels import UNLABELED
-from leaven.app._models import Blend, Harmonic, Linear, Own, fit_clone, spread
+from leaven.app._models import Blend, Harmonic, Linear, Own, fit_clone, fit_each, spread
 from leaven.graph import GivenGraph
 from leaven.graph_based import HarmonicClassifier, class_mass_normalization
 
@@ -142,3 +142,30 @@ def test_spread_leaves_gaps_for_unknown_classes():
     found = spread(P, np.array([1, 3]), 5)
     assert_allclose(found[:, [1, 3]], P)
     assert found[:, [0, 2, 4]].sum() == 0
+
+
+class Counted:
+    """A model that answers the same each time, and counts how often it is asked."""
+
+    def __init__(self, name, answer):
+        self.name, self.answer, self.n_fits = name, np.asarray(answer), 0
+
+    def fit(self, codes, n_classes):
+        self.n_fits += 1
+        return self.answer
+
+
+def test_the_parts_of_a_blend_are_fitted_once():
+    one, two = Counted("one", [[0.2, 0.8]]), Counted("two", [[0.6, 0.4]])
+    models = {"one": one, "two": two, "blend": Blend([one, two])}
+    found = fit_each(models, codes_of(1, {}), 2)
+    assert (one.n_fits, two.n_fits) == (1, 1)
+    assert_allclose(found["blend"], [[0.4, 0.6]])
+    assert_allclose(found["two"], [[0.6, 0.4]])
+
+
+def test_a_blend_without_its_parts_fits_them():
+    one, two = Counted("one", [[0.2, 0.8]]), Counted("two", [[0.6, 0.4]])
+    found = fit_each({"blend": Blend([one, two])}, codes_of(1, {}), 2)
+    assert list(found) == ["blend"]
+    assert_allclose(found["blend"], [[0.4, 0.6]])

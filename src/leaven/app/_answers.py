@@ -16,7 +16,7 @@ from leaven.active import Progress, StablePredictions, margin
 from leaven.app._calibration import fit_temperature, fold_numbers, sharpen
 from leaven.app._engine import Engine, Named
 from leaven.app._evidence import Evidence, weigh_evidence
-from leaven.app._models import AUTO, Blend, Harmonic, Linear, Model, Own, fit_clone
+from leaven.app._models import AUTO, Blend, Harmonic, Linear, Model, Own, fit_clone, fit_each
 from leaven.app._orders import take_turns
 from leaven.app._prepared import Prepared
 
@@ -268,8 +268,8 @@ class Mind:
             if len(np.unique(codes[codes != UNLABELED])) < 2:
                 return None
             # Made anew for every fold: a solve that starts at the last answer would know it.
-            for name, model in self.models().items():
-                held[name][hidden] = model.fit(codes, request.n_classes)[known[hidden]]
+            for name, shares in fit_each(self.models(), codes, request.n_classes).items():
+                held[name][hidden] = shares[known[hidden]]
         return self._judge(request, known, held)
 
     def _judge(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -159,7 +160,39 @@ class Blend:
 
     def fit(self, codes: NDArray[np.intp], n_classes: int) -> NDArray[Any]:
         """Average the probabilities."""
-        return np.asarray(np.mean([model.fit(codes, n_classes) for model in self.models], axis=0))
+        return self.mean([model.fit(codes, n_classes) for model in self.models])
+
+    @staticmethod
+    def mean(answers: list[NDArray[Any]]) -> NDArray[Any]:
+        """Average answers that the parts have given."""
+        return np.asarray(np.mean(answers, axis=0))
+
+
+def fit_each(
+    models: Mapping[str, Model], codes: NDArray[np.intp], n_classes: int
+) -> dict[str, NDArray[Any]]:
+    """Fit every model once: a blend takes the answers of its parts, where these are there.
+
+    Parameters
+    ----------
+    models : mapping of str to Model
+        A blend after its parts.
+    codes : ndarray of shape (n_rows,)
+    n_classes : int
+
+    Returns
+    -------
+    answers : dict of str to ndarray of shape (n_rows, n_classes)
+    """
+    answers: dict[str, NDArray[Any]] = {}
+    given: dict[int, NDArray[Any]] = {}
+    for name, model in models.items():
+        if isinstance(model, Blend) and all(id(part) in given for part in model.models):
+            answers[name] = model.mean([given[id(part)] for part in model.models])
+        else:
+            answers[name] = model.fit(codes, n_classes)
+        given[id(model)] = answers[name]
+    return answers
 
 
 def spread(shares: NDArray[Any], classes: NDArray[Any], n_classes: int) -> NDArray[Any]:
