@@ -1,15 +1,17 @@
 """The labeling page: how long a key waits, and how many labels a person is spared.
 
-    python benchmarks/annotate.py speed [ROWS ...]     key -> saved + next rows, start-up, memory
+    python benchmarks/annotate.py speed [ROWS ...]     key -> next row, start-up, memory
     python benchmarks/annotate.py labels [TRIALS]      simulated annotator on five data sets
 
-``speed`` posts labels as the page does while the learner refits in its own process, beside the same
-server without a learner. A key includes the write to the disk and the request for the next row. On
-a machine that others use too, a key also waits for a processor: "processor" is the time on it of
-server and client per key while the learner refits, which others hardly change, "models" how many
-models it handed over meanwhile, and "load" the number of processes that wanted a processor in the
-last minute. The page itself has the next row before the key is pressed, so the times bound what a
-user can notice.
+``speed`` opens the page in a process of its own, as ``leaven annotate`` does, and presses 20 keys
+a second: first without a learner, then with one that rests, then with one that refits all the
+time. Each is measured twice. "server" posts a label and asks for the next row, the write to the
+disk included: what the page would wait for if it had nothing prefetched. "screen" presses keys in
+Chromium (``LEAVEN_CHROMIUM``, or ``chromium`` on the path; left out where there is none) and
+measures from the key to the frame that shows the next row: what a person waits for. "busy" is the
+part of the time in which the learner was computing meanwhile, "models" how many it handed over,
+and "load" the number of processes that wanted a processor in the last minute: on a machine that
+others use too, a key also waits for a processor.
 
 ``labels`` counts the labels that "most useful next" needs to reach the accuracy of random
 questions with 200 labels, and presses the keys of someone who labels cluster by cluster: "all seen"
@@ -19,9 +21,12 @@ cluster shows and labels it only if they are of one class.
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
+import multiprocessing
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -43,7 +48,8 @@ from leaven.datasets import load_example
 
 REACH = 200  # random labels whose accuracy is to be reached
 KEYS = int(os.environ.get("LEAVEN_KEYS", "300"))  # of one measurement
-PAUSE = 0.1  # seconds between keys: a person who reads is slower
+PAUSE = 0.05  # seconds between keys: a person who reads is slower
+QUIET = 2.0  # seconds without work after which the learner rests
 TEST_EVERY = 5  # steps of ten labels
 SEEN = 8  # rows that a cluster shows
 
@@ -61,27 +67,99 @@ def texts(n_rows: int) -> pd.DataFrame:
     return drawn[["text", "truth"]].assign(topic="")
 
 
-def memory(pid: int | str) -> float:
+def memory(pid: int) -> float:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS"):
             return int(line.split()[1]) / 1024
     return float("nan")
 
 
+def processor_seconds(pid: int) -> float:
+    """Time that a process has computed so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def serve(table: pd.DataFrame, classes: tuple[str, ...], with_learner: bool, pipe) -> None:
+    """Run the page in this process, and do what the other end of the pipe says."""
+    made, models = [], set()
+
+    def make(subject):
+        made.append(ProcessLearner(subject))
+        return made[0]
+
+    with tempfile.TemporaryDirectory() as folder:
+        options = AnnotateOptions(text=("text",), classes=classes, port=0)
+        learner = make if with_learner else None
+        file = Path(folder) / "l.db"
+        with open_page(table, "topic", file, options, learner=learner) as page:
+            session = page.session
+            take = session.knowledge.take
+
+            def count(news) -> None:
+                if isinstance(news, Answers):
+                    models.add(news.version)
+                take(news)
+
+            session.knowledge.take = count
+            pipe.send(page.address)
+            while (word := pipe.recv()) != "end":
+                if word in ("rest", "learn"):
+                    session.learner = made[0] if made and word == "learn" else None
+                knowledge = session.knowledge
+                pipe.send(
+                    {
+                        "ready": knowledge.answers is not None and knowledge.groups is not None,
+                        "models": len(models),
+                        "learner": made[0]._process.pid if made and made[0]._process else None,
+                    }
+                )
+
+
+class Served:
+    """The page in a process of its own."""
+
+    def __init__(self, table: pd.DataFrame, with_learner: bool) -> None:
+        context = multiprocessing.get_context("fork")  # the table need not be sent
+        self.truth = table["truth"].tolist()
+        self.pipe, theirs = context.Pipe()
+        shown, classes = table[["text", "topic"]], tuple(sorted(set(self.truth)))
+        self.began = time.perf_counter()
+        arguments = (shown, classes, with_learner, theirs)
+        self.process = context.Process(target=serve, args=arguments)
+        self.process.start()
+        self.address = self.pipe.recv()
+        self.started = time.perf_counter() - self.began
+
+    def tell(self, word: str) -> dict:
+        self.pipe.send(word)
+        return self.pipe.recv()
+
+    def wait_until_quiet(self) -> float:
+        """Wait for the first model and the graph; return the seconds, and let it come to rest."""
+        while not self.tell("look")["ready"]:
+            time.sleep(0.2)
+        ready = time.perf_counter() - self.began
+        learner = self.tell("rest")["learner"]
+        spent = -1.0
+        while processor_seconds(learner) - spent > 0.1 * QUIET:
+            spent = processor_seconds(learner)
+            time.sleep(QUIET)
+        return ready
+
+    def end(self) -> None:
+        self.pipe.send("end")
+        self.process.join()
+
+
 class Keys:
-    """Post one label, then ask for the rows that follow, as the page does."""
+    """Post one label, then ask for the row that follows."""
 
-    def __init__(self, page, truth) -> None:
-        self.page, self.truth = page, truth
-        self.token = page.address.partition("token=")[2]
+    def __init__(self, served: Served) -> None:
+        self.truth = served.truth
+        self.token = served.address.partition("token=")[2]
+        self.host = served.address.split("/")[2]
         self.number = 0
-        self.spent_ms: list[float] = []
-        self.connect()
-
-    def connect(self) -> None:
-        """Connect anew: the server closes a connection that says nothing for five seconds."""
-        host = self.page.address.split("/")[2]
-        self.connection = http.client.HTTPConnection(host, timeout=120)
 
     def send(self, method, path, body=None):
         data = None if body is None else json.dumps(body)
@@ -92,94 +170,117 @@ class Keys:
         self.number += 1
         action = {"key": f"key-{self.number:08d}", "kind": "label", "rows": [row]}
         action["label"] = self.truth[row]
-        start, spent = time.perf_counter(), time.process_time()
+        start = time.perf_counter()
         self.send("POST", "/api/actions", {"actions": [action]})
         self.send("GET", "/api/questions?n=1")
-        taken = 1000 * (time.perf_counter() - start)
-        self.spent_ms.append(1000 * (time.process_time() - spent))
-        return taken
+        return 1000 * (time.perf_counter() - start)
 
-    def press_while(self, page, *, learning: bool) -> np.ndarray:
-        """Press keys, ten a second, while the learner refits after each of them, or rests."""
-        learner = page.session.learner
-        if not learning:
-            page.session.learner = None
-        self.spent_ms = []
-        times = self.run(KEYS, PAUSE)
-        page.session.learner = learner
-        return times
-
-    def run(self, n_keys: int, pause: float) -> np.ndarray:
-        times = []
+    def run(self, n_keys: int = KEYS, pause: float = PAUSE) -> np.ndarray:
+        # Anew for each run: the server closes a connection that says nothing for five seconds.
+        self.connection = http.client.HTTPConnection(self.host, timeout=120)
+        times: list[float] = []
         while len(times) < n_keys:
             for question in self.send("GET", "/api/questions?n=40")["questions"]:
                 times.append(self.press(question["row"]))
                 time.sleep(pause)
-        return np.array(times)
+        return np.array(times[:n_keys])
+
+
+WATCH = """() => {
+  window.waits = [];
+  addEventListener("keydown", (event) => {
+    const before = document.getElementById("number").textContent;
+    requestAnimationFrame(() => setTimeout(() => {
+      const shown = document.getElementById("number").textContent;
+      if (shown !== before && shown) waits.push(performance.now() - event.timeStamp);
+    }));
+  }, { capture: true });
+}"""
+"""Notes the time from a key to the end of the frame in which another row is on the screen."""
+
+
+class Screen:
+    """Keys in a real browser, measured there."""
+
+    def __init__(self) -> None:
+        chromium = os.environ.get("LEAVEN_CHROMIUM") or shutil.which("chromium")
+        self.browser = None
+        with contextlib.suppress(ImportError):
+            from playwright.sync_api import sync_playwright
+
+            if chromium:
+                self.playwright = sync_playwright().start()
+                options = ["--no-sandbox", "--disable-gpu"]
+                self.browser = self.playwright.chromium.launch(
+                    executable_path=chromium, args=options
+                )
+
+    def run(self, served: Served) -> np.ndarray:
+        """Label as many rows; an empty array where there is no browser."""
+        if self.browser is None:
+            return np.empty(0)
+        page = self.browser.new_page(viewport={"width": 1280, "height": 800})
+        page.goto(served.address)
+        page.wait_for_selector("#number:not(:empty)")
+        page.evaluate(WATCH)
+        for number in range(KEYS):
+            page.keyboard.press(str(1 + number % len(set(served.truth))))
+            time.sleep(PAUSE)
+        while page.evaluate("outbox.waiting.length"):
+            time.sleep(0.1)
+        waits = np.array(page.evaluate("waits"))
+        page.close()
+        assert len(waits) == KEYS, f"{KEYS - len(waits)} of {KEYS} keys showed no other row"
+        return waits
+
+    def end(self) -> None:
+        if self.browser is not None:
+            self.browser.close()
+            self.playwright.stop()
 
 
 def speed(sizes: list[int]) -> None:
-    print("                                 idle, ms     retraining, ms  processor, ms")
     print(
-        "rows     learner start s ready s   p50   p99     p50     p99   p50     p99"
-        "  models  load  server MB  learner MB",
+        "                                      server, ms    screen, ms\n"
+        "rows     learner    start s  ready s   p50    p99    p50    p99  busy  models  load"
+        "  server MB  learner MB",
         flush=True,
     )
+    screen = Screen()
     for n_rows in sizes:
         table = texts(n_rows)
-        classes = tuple(sorted(table["truth"].unique()))
         for with_learner in (False, True):
-            measure(table, classes, with_learner)
+            measure(table, with_learner, screen)
+    screen.end()
 
 
-def measure(table: pd.DataFrame, classes: tuple[str, ...], with_learner: bool) -> None:
-    truth = table["truth"].tolist()
-    made = []
-
-    def make(subject):
-        made.append(ProcessLearner(subject))
-        return made[0]
-
-    with tempfile.TemporaryDirectory() as folder:
-        options = AnnotateOptions(text=("text",), classes=classes, port=0)
-        start = time.perf_counter()
-        shown = table[["text", "topic"]]
-        file = Path(folder) / "l.db"
-        learner = make if with_learner else None
-        with open_page(shown, "topic", file, options, learner=learner) as page:
-            started = time.perf_counter() - start
-            keys = Keys(page, truth)
-            keys.run(10, 0.0)
-            while with_learner and page.session.knowledge.answers is None:
-                time.sleep(0.2)
-            ready = time.perf_counter() - start
-            keys.connect()
-            idle = keys.press_while(page, learning=False)
-            n_models = count_models(page)
-            busy = keys.press_while(page, learning=True)
-            child = memory(made[0]._process.pid) if made else float("nan")
-            spent = np.quantile(keys.spent_ms, [0.5, 0.99])
-            print(
-                f"{len(table):<8} {'yes' if made else 'no':<7} {started:7.2f} {ready:7.1f} "
-                f"{np.median(idle):5.1f} {np.quantile(idle, 0.99):5.1f} "
-                f"{np.median(busy):7.1f} {np.quantile(busy, 0.99):7.1f} "
-                f"{spent[0]:5.1f} {spent[1]:7.1f} "
-                f"{n_models():7d} {os.getloadavg()[0]:5.1f} {memory('self'):10.0f} {child:11.0f}",
-                flush=True,
-            )
+def measure(table: pd.DataFrame, with_learner: bool, screen: Screen) -> None:
+    served = Served(table, with_learner)
+    keys = Keys(served)
+    keys.run(10, 0.0)
+    ready = served.wait_until_quiet() if with_learner else float("nan")
+    for word in ("rest", "learn") if with_learner else ("rest",):
+        before = served.tell(word)
+        pid, began = before["learner"], time.perf_counter()
+        spent = processor_seconds(pid) if pid else 0.0
+        server, shown = keys.run(), screen.run(served)
+        busy = (processor_seconds(pid) - spent) / (time.perf_counter() - began) if pid else 0.0
+        n_models = served.tell("look")["models"] - before["models"]
+        state = {"rest": "rests", "learn": "refits"}[word] if with_learner else "none"
+        print(
+            f"{len(table):<8} {state:<8} {served.started:9.2f} {ready:8.1f} "
+            f"{_quantiles(server)} {_quantiles(shown)} {busy:5.2f} {n_models:7d} "
+            f"{os.getloadavg()[0]:5.1f} {memory(served.process.pid):10.0f} "
+            f"{memory(pid) if pid else float('nan'):11.0f}",
+            flush=True,
+        )
+    served.end()
 
 
-def count_models(page):
-    """Count the models that the learner hands over from now on."""
-    hear, versions = page.session.knowledge.take, set()
-
-    def take(news) -> None:
-        if isinstance(news, Answers):
-            versions.add(news.version)
-        hear(news)
-
-    page.session.knowledge.take = take
-    return lambda: len(versions)
+def _quantiles(times: np.ndarray) -> str:
+    if not len(times):
+        return f"{'-':>5} {'-':>6}"
+    return f"{np.median(times):5.1f} {np.quantile(times, 0.99):6.1f}"
 
 
 def data_sets() -> dict[str, tuple[pd.DataFrame, list[str], np.ndarray]]:
