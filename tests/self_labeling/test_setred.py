@@ -28,16 +28,25 @@ LINE = np.array([0.0, 2.0, 5.0, 6.0, 7.0, 10.0, 11.0, 15.0, 17.0, 18.0])[:, None
 LABELS = np.array([0, 0, 1, 0, -1, 1, 1, 1, 1, 1])
 
 
-@pytest.mark.parametrize(("test", "expected"), [("normal", 0.2326), ("exact", 0.40)])
-def test_ten_points_by_hand(test, expected):
+@pytest.mark.parametrize(
+    ("prior", "test", "expected"),
+    [
+        ("graph", "normal", 0.2326),
+        ("graph", "exact", 0.4),
+        ("labeled", "normal", 0.1714),
+        ("labeled", "exact", 1 / 3),
+    ],
+)
+def test_ten_points_by_hand(prior, test, expected):
     """With the candidate in class 0: 4 of 10 rows are of its class, and row 5 is cut.
 
     J = 1/4. Under the null hypothesis it has mean 0.6 (1/2 + 1/4) = 0.45 and variance
     0.4 0.6 (1/4 + 1/16) = 0.075, so z = -0.7303 and the normal tail is 0.2326. Exactly,
-    J <= 1/4 when edge 3 is not cut: 0.4.
+    J <= 1/4 when edge 3 is not cut: 0.4. Of the labeled rows alone 3 of 9 are of its class:
+    mean 1/2, variance 2/9 5/16 = 5/72, z = -0.9487, and 1/3 exactly.
     """
     base = KNeighborsClassifier(1)
-    model = SetredClassifier(base, test=test).fit(LINE, LABELS)
+    model = SetredClassifier(base, prior=prior, test=test).fit(LINE, LABELS)
     line = model.history_.iloc[0]
     assert (line["row"], line["label"], line["confidence"]) == (4, 0, 1)
     assert_allclose(line["p_value"], expected, atol=1e-4)
@@ -48,7 +57,8 @@ def test_ten_points_by_hand(test, expected):
     # Rejected, it is not trained on; the label in the transduction is the estimator's.
     assert model.estimator_.n_samples_fit_ == 9
     assert model.transduction_[4] == 0
-    lax = SetredClassifier(base, test=test, significance=expected + 1e-4).fit(LINE, LABELS)
+    lax = SetredClassifier(base, prior=prior, test=test, significance=expected + 1e-4)
+    lax.fit(LINE, LABELS)
     assert lax.labeled_iter_[4] == 1
     assert lax.termination_condition_ == "all_labeled"
 
@@ -139,12 +149,12 @@ def test_knn_neighbors_are_mutual_or_not():
 
 
 @pytest.mark.parametrize("test", ["normal", "exact"])
-@pytest.mark.parametrize("graph", ["relative", "knn"])
-def test_first_round_by_brute_force(graph, test):
+@pytest.mark.parametrize(("graph", "prior"), [("relative", "labeled"), ("knn", "graph")])
+def test_first_round_by_brute_force(graph, prior, test):
     X, truth = make_blobs(80, centers=3, cluster_std=3, random_state=4)
     y = np.where(np.arange(80) < 30, truth, -1)
     model = SetredClassifier(
-        GaussianNB(), graph=graph, n_neighbors=4, test=test, per_round=9, max_iter=1
+        GaussianNB(), graph=graph, n_neighbors=4, test=test, prior=prior, per_round=9, max_iter=1
     ).fit(X, y)
     first = model.history_
     rows = np.concatenate([np.arange(30), first["row"]])
@@ -158,7 +168,7 @@ def test_first_round_by_brute_force(graph, test):
         else:
             N = [j for j in range(m) if j in near[i] or i in near[j]]
         w = 1 / (1 + D[i, N])
-        p = np.mean(codes == codes[i])
+        p = np.mean((codes[:30] if prior == "labeled" else codes) == codes[i])
         J = w[codes[N] != codes[i]].sum()
         if test == "normal":
             z = (J - (1 - p) * w.sum()) / np.sqrt(p * (1 - p) * (w**2).sum())
@@ -234,6 +244,7 @@ def test_distance_confidence_needs_no_probabilities():
         ({"significance": 1.0}, "'significance' parameter"),
         ({"graph": "gabriel"}, "'graph' parameter"),
         ({"test": "permutation"}, "'test' parameter"),
+        ({"prior": "uniform"}, "'prior' parameter"),
         ({"n_neighbors": 0}, "'n_neighbors' parameter"),
         ({"per_round": 0}, "'per_round' parameter"),
     ],

@@ -65,6 +65,9 @@ class SetredClassifier(MetaClassifierMixin, BaseEstimator):
         ``graph="knn"``, where there are enough neighbors to reach the significance.
     significance : float in (0, 1), default=0.1
         A candidate is accepted when its probability is not above this.
+    prior : {"labeled", "graph"}, default="labeled"
+        The class proportions under the null hypothesis: those of the rows given with a label,
+        or in each round those of all vertices of the graph, candidates included [2]_.
     per_round : int, default=None
         Candidates of a round, shared among the classes in proportion to the labeled rows,
         at least one each. None: one for the smallest class, the others in proportion.
@@ -111,18 +114,21 @@ class SetredClassifier(MetaClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    The definition of [1]_ as [3]_ and the literature describe it, without the text of [1]_ at
-    hand, and where it is here: candidates of a round are the most confident
-    rows of each class, in proportion to the classes (``per_round``), from a pool of unlabeled
-    rows (``pool_size``); the graph over labeled rows and candidates is the relative neighborhood
-    graph (``graph="relative"``) with weights ``1 / (1 + d)``; under the null hypothesis a vertex
-    has each label with its proportion, independently of the graph, so that the cut edge weight
-    ``J_i`` has mean ``(1 - P(y_i)) Σ w_ij`` and variance ``P(y_i) (1 - P(y_i)) Σ w_ij²``; a
-    candidate is accepted where ``J_i`` lies in the left rejection region of its normal
-    distribution at ``significance=0.1``; accepted or not, it does not come back; there are 40
-    rounds at most. Ours are the exact test, the k-nearest-neighbor graph, and that all unlabeled
-    rows are looked at by default where the paper draws a pool. Proportions are those of the
-    labeled rows and the candidates together.
+    The definition of [1]_ was taken from [3]_ and from three implementations of it (the packages
+    KEEL, ssc for R and sslearn), without the text of [1]_ at hand. They agree on this, which is
+    the default here: candidates of a round are the most confident rows of each class, in
+    proportion to the classes (``per_round``); the graph over labeled rows and candidates is the
+    relative neighborhood graph (``graph="relative"``) with weights ``1 / (1 + d)``; under the null
+    hypothesis a vertex has each label with its proportion among the labeled rows
+    (``prior="labeled"``), independently of the graph, so that the cut edge weight ``J_i`` has mean
+    ``(1 - P(y_i)) Σ w_ij`` and variance ``P(y_i) (1 - P(y_i)) Σ w_ij²``; a candidate is accepted
+    where ``J_i`` lies in the left rejection region of its normal distribution; a rejected one does
+    not come back. ``significance=0.1`` and 40 rounds are the settings of [1]_ as they report them.
+
+    They differ on the pool (a share of the unlabeled rows, or all of them, as here by default), and
+    ssc takes half of the significance and accepts every candidate without a cut edge where the
+    normal distribution reaches below zero. The exact test, the k-nearest-neighbor graph and
+    ``prior="graph"`` are additions.
 
     A round costs O(c m d) for c candidates and m labeled rows with d columns, and holds no
     m × m distances.
@@ -154,6 +160,7 @@ class SetredClassifier(MetaClassifierMixin, BaseEstimator):
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "test": [StrOptions({"normal", "exact"})],
         "significance": [Interval(Real, 0, 1, closed="neither")],
+        "prior": [StrOptions({"labeled", "graph"})],
         "per_round": [None, Interval(Integral, 1, None, closed="left")],
         "confidence": [StrOptions({"probability", "distance"})],
         "pool_size": [None, Interval(Integral, 1, None, closed="left")],
@@ -172,6 +179,7 @@ class SetredClassifier(MetaClassifierMixin, BaseEstimator):
         n_neighbors: int = 10,
         test: str = "normal",
         significance: float = 0.1,
+        prior: str = "labeled",
         per_round: int | None = None,
         confidence: str = "probability",
         pool_size: int | None = None,
@@ -186,6 +194,7 @@ class SetredClassifier(MetaClassifierMixin, BaseEstimator):
         self.n_neighbors = n_neighbors
         self.test = test
         self.significance = significance
+        self.prior = prior
         self.per_round = per_round
         self.confidence = confidence
         self.pool_size = pool_size
@@ -223,9 +232,9 @@ class SetredClassifier(MetaClassifierMixin, BaseEstimator):
         untried = np.flatnonzero(codes == UNLABELED)
         if self.pool_size is not None:
             untried = rng.permutation(untried)
-        quotas = class_quotas(
-            np.bincount(codes[codes != UNLABELED], minlength=n_classes), self.per_round
-        )
+        counts = np.bincount(codes[codes != UNLABELED], minlength=n_classes)
+        quotas = class_quotas(counts, self.per_round)
+        prior = counts / counts.sum() if self.prior == "labeled" else None
         history: list[dict[str, Any]] = []
         left: list[int] = []
         self.n_iter_ = 0
@@ -240,7 +249,7 @@ class SetredClassifier(MetaClassifierMixin, BaseEstimator):
                 confidence = proba.max(axis=1) if gaps is None else 1 / (1 + gaps.nearest[pool])
                 chosen = top_per_class(confidence, predicted, quotas)
                 rows = pool[chosen]
-                tails = self._tails(points, labels, rows, predicted[chosen])
+                tails = self._tails(points, labels, rows, predicted[chosen], prior)
                 accepted = tails <= self.significance
                 joined = rows[accepted]
                 labels[joined] = predicted[chosen][accepted]
@@ -303,12 +312,17 @@ class SetredClassifier(MetaClassifierMixin, BaseEstimator):
         labels: NDArray[np.intp],
         rows: NDArray[np.intp],
         codes: NDArray[np.intp],
+        prior: NDArray[np.float64] | None,
     ) -> NDArray[np.float64]:
-        """The tail probability of each candidate in the graph of labeled rows and candidates."""
+        """The tail probability of each candidate in the graph of labeled rows and candidates.
+
+        A ``prior`` of None stands for the class proportions of the graph's vertices.
+        """
         labeled = np.flatnonzero(labels != UNLABELED)
         vertices = np.concatenate([labeled, rows])
         vertex_codes = np.concatenate([labels[labeled], codes])
-        proportions = np.bincount(vertex_codes, minlength=len(self.classes_)) / len(vertices)
+        if prior is None:
+            prior = np.bincount(vertex_codes, minlength=len(self.classes_)) / len(vertices)
         V = points[vertices]
         nearest = None
         if self.graph == "knn":
@@ -326,7 +340,7 @@ class SetredClassifier(MetaClassifierMixin, BaseEstimator):
             tails[i] = cut_edge_tail(
                 weights,
                 vertex_codes[neighbors] != code,
-                proportions[code],
+                prior[code],
                 exact=self.test == "exact",
             )
         return tails
