@@ -163,7 +163,7 @@ def test_methods_are_listed_with_the_skipped_ones(rich_result):
     text = page.text.replace("\u00a0", " ")
     assert "harmonic ★ all rows 81.0 % 72.0 % to 91.0 % +13.0 +3.4 to +22.6 1.2" in text
     assert "bayes labeled rows only 68.0 % 57.0 % to 77.0 % – – 0.1" in text
-    assert "2 methods not tried" in text
+    assert "2 methods left out" in text
     assert "tsvm was skipped: the time limit of 9 s was over." in text
     assert "em: negative <counts>" in text
     assert text.count("a note of the comparison") == 1

@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from leaven.graph import KNNGraph
 from leaven.graph_based import HarmonicClassifier
+from leaven.selection import Outcome, Step
 from leaven.tables import LabelingOptions, TablePreparer
 from leaven.tables import _select as tables_select
 from leaven.tables._scales import apply_scales, column_weights_of, learn_scales
@@ -19,6 +20,7 @@ from leaven.tables._select import (
     PreparedRows,
     TableSelection,
     select_for_table,
+    step_name,
     table_candidates,
     table_problem,
 )
@@ -265,3 +267,12 @@ def test_a_method_that_does_not_fit_is_refused() -> None:
     reasons = {each.name: each.skipped for each in table_candidates(problem)}
     assert reasons["transductive-svm"] is not None
     assert reasons["harmonic"] is None
+
+
+def test_the_progress_names_what_the_last_candidate_took() -> None:
+    last = Outcome("naive-bayes", "supervised", "tried", seconds=12.34)
+    assert step_name(Step("harmonic", 2, 5, last)) == "Trying harmonic (naive-bayes: 12.3 s)"
+    skipped = Outcome("rbf-svm", "supervised", "skipped", "It takes no sparse rows.")
+    assert step_name(Step("harmonic", 2, 5, skipped)) == "Trying harmonic"
+    assert step_name(Step("naive-bayes", 0, 5)) == "Trying naive-bayes"
+    assert step_name(Step("combination", 5, 5, last)) == "Fitting on all labels"

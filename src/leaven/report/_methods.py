@@ -52,7 +52,7 @@ def methods_section(selection: SafeReport | None, summary: LabelingSummary) -> s
             safe(reason, 500) if candidate in reason else f"{name(candidate)}: {safe(reason, 500)}"
             for candidate, reason in left_out
         ]
-        heading = f"{count(len(left_out), 'method')} not tried"
+        heading = f"{count(len(left_out), 'method')} left out"
         parts.append(f"<details><summary>{heading}</summary>{bullets(items)}</details>")
     return "".join([*parts, "</section>"])
 

@@ -46,6 +46,7 @@ from leaven.selection._pool import (
 from leaven.selection._problem import GraphPool, Problem, kind_of_values, standard_problem
 from leaven.selection._refit import refit
 from leaven.selection._select import Selection, fit_named, select
+from leaven.selection._stop import bound_log_odds
 from leaven.selection._verdict import Assessment, Suspect, assess
 
 __all__ = [
@@ -75,6 +76,7 @@ __all__ = [
     "WeightedCandidates",
     "adaptive_n_splits",
     "assess",
+    "bound_log_odds",
     "candidate_names",
     "combine_held_out",
     "compare_answers",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,8 +25,9 @@ from leaven.selection._folds import (
     row_correctness,
     score_folds,
 )
-from leaven.selection._pool import Member
+from leaven.selection._pool import MIN_COMBINED, Member
 from leaven.selection._problem import GraphPool, Problem, TrainingRows, give_graph
+from leaven.selection._stop import CHECKED_FOLDS, Rival
 from leaven.statistics import Estimate, estimate_from_folds, estimate_share
 
 TRIED, SKIPPED, FAILED = "tried", "skipped", "failed"
@@ -35,8 +36,8 @@ TRIED, SKIPPED, FAILED = "tried", "skipped", "failed"
 _NOTHING = Estimate(np.nan, np.nan, np.nan, np.nan)
 
 
-class OutOfTimeError(Exception):
-    """The rest of a candidate's folds would not end within the time limit."""
+class StoppedError(Exception):
+    """The rest of a candidate's folds would not end in time, or would change nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +109,7 @@ def estimate(
     time_limit: float | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    stop_early: bool = False,
 ) -> list[Outcome]:
     """Estimate candidates by cross-validation; held-out rows become unlabeled rows.
 
@@ -128,6 +130,11 @@ def estimate(
         Parallel jobs, over the folds of a candidate.
     progress : callable, default=None
         Called with a :class:`Step` before each candidate.
+    stop_early : bool, default=False
+        Whether a candidate is skipped whose first two folds tell that it would get next to no
+        weight in the combination (:func:`bound_log_odds`). A supervised one is compared with the
+        supervised ones only, which are also combined without the others; and the cheapest of each
+        kind is never skipped.
 
     Returns
     -------
@@ -156,9 +163,28 @@ def estimate(
         left = None
         if time_limit is not None and any(each.status == TRIED for each in found.values()):
             left = time_limit - (begun - started)
-        last = _try(candidate, problem, folds, score, begun, left, time_limit, n_jobs)
+        rival = _find_rival(candidate, found.values(), problem, folds) if stop_early else None
+        last = _try(candidate, problem, folds, score, begun, left, time_limit, n_jobs, rival)
         found[candidate.name] = last
     return [found[candidate.name] for candidate in candidates]
+
+
+def _find_rival(
+    candidate: Candidate, found: Collection[Outcome], problem: Problem, folds: Folds
+) -> Rival | None:
+    """The candidate that has the largest weight so far; None if nothing may be stopped yet."""
+    tried = [each for each in found if each.status == TRIED]
+    same_kind = [each for each in tried if each.kind == candidate.kind]
+    # Stopping must not leave a single candidate where a combination was asked for, nor one kind
+    # where both are to be compared.
+    if len(tried) < MIN_COMBINED or not same_kind:
+        return None
+    rivals = [
+        Rival(each.name, each.member, each.probabilities, problem.codes[folds.rows])
+        for each in (same_kind if candidate.kind == SUPERVISED else tried)
+        if each.probabilities is not None
+    ]
+    return max(rivals, key=lambda each: each.log_weight)
 
 
 def _try(
@@ -170,6 +196,7 @@ def _try(
     seconds_left: float | None,
     time_limit: float | None,
     n_jobs: int | None,
+    rival: Rival | None,
 ) -> Outcome:
     name, kind = candidate.name, candidate.kind
     if candidate.skipped is not None:
@@ -178,13 +205,15 @@ def _try(
         reason = f"{name} was skipped: the time limit of {time_limit:g} s was over."
         return Outcome(name, kind, SKIPPED, reason)
     try:
-        found = cross_validate(candidate, problem, folds, n_jobs=n_jobs, seconds_left=seconds_left)
+        found = cross_validate(
+            candidate, problem, folds, n_jobs=n_jobs, seconds_left=seconds_left, rival=rival
+        )
         best, chosen = 0, found[0]
         if len(candidate.grid) > 1:
             scores = np.stack([score_folds(each, problem.codes, folds, score) for each in found])
             chosen, best = choose_within_folds(found, scores, folds)
         results, estimated = judge(chosen, problem.codes, folds, score)
-    except OutOfTimeError as error:
+    except StoppedError as error:
         return Outcome(name, kind, SKIPPED, str(error), seconds=time.perf_counter() - begun)
     except Exception as error:
         reason = f"{name} failed: {type(error).__name__}: {error}"
@@ -216,6 +245,7 @@ def cross_validate(
     *,
     n_jobs: int | None = None,
     seconds_left: float | None = None,
+    rival: Rival | None = None,
 ) -> NDArray[np.float64]:
     """Class probabilities of the held-out rows.
 
@@ -225,8 +255,9 @@ def cross_validate(
 
     Raises
     ------
-    OutOfTimeError
-        After the first fold, if at its pace the others would not end in time.
+    StoppedError
+        After the first fold, if at its pace the others would not end in time; after the first or
+        second, if the candidate cannot come near to ``rival``.
     """
     rows = problem.rows(scaled=candidate.scaled, merged=candidate.merges_duplicates)
     estimator = clone(candidate.estimator)
@@ -234,34 +265,57 @@ def cross_validate(
     # A graph without labels is the same for all folds, and goes to the workers with them.
     give_graph(estimator, rows, rows.codes, problem.graphs, only_without_labels=True)
     work = _FoldWork(estimator, rows, candidate.kind, problem.n_classes, problem.graphs)
-    places = [
-        (number, repeat, test)
-        for number in range(len(candidate.grid))
-        for repeat, test in folds.tests()
-    ]
-    jobs = [(candidate.grid[number], rows.node[folds.rows[test]]) for number, _, test in places]
-    started = time.perf_counter()
-    answers = work.fit(jobs[:1])
-    first = time.perf_counter() - started
-    workers = min(effective_n_jobs(n_jobs), max(1, len(jobs) - 1))
-    expected = first * len(jobs) / workers
-    if seconds_left is not None and expected > seconds_left:
-        raise OutOfTimeError(
-            f"{candidate.name} was skipped: its {len(jobs)} fits would take about {expected:.2g} "
-            f"seconds, with {max(seconds_left, 0.0):.2g} left of the time limit."
-        )
-    # Each worker takes a stretch of the folds, so that it is sent the rows and the graph once.
-    parts = Parallel(n_jobs=workers)(
-        delayed(work.fit)(jobs[1:][start::workers]) for start in range(workers)
-    )
-    rest: list[Any] = [None] * (len(jobs) - 1)
-    for start, part in enumerate(parts):
-        rest[start::workers] = part
+    tests = list(folds.tests())
+    n_jobs = effective_n_jobs(n_jobs)
     shape = (len(candidate.grid), folds.n_repeats, len(folds.rows), problem.n_classes)
     found = np.empty(shape)
-    for (number, repeat, test), answer in zip(places, answers + rest, strict=True):
-        found[number, repeat, test] = answer
+
+    def run(part: Sequence[tuple[int, NDArray[np.bool_]]]) -> None:
+        places = [(number, *test) for test in part for number in range(len(candidate.grid))]
+        jobs = [(candidate.grid[number], rows.node[folds.rows[test]]) for number, _, test in places]
+        for (number, repeat, test), answer in zip(places, work.share(jobs, n_jobs), strict=True):
+            found[number, repeat, test] = answer
+
+    started = time.perf_counter()
+    run(tests[:1])
+    workers = min(n_jobs, max(1, (len(tests) - 1) * len(candidate.grid)))
+    expected = (time.perf_counter() - started) * len(tests) / workers
+    if seconds_left is not None and expected > seconds_left:
+        raise StoppedError(
+            f"{candidate.name} was skipped: its {len(tests) * len(candidate.grid)} fits would take "
+            f"about {expected:.2g} seconds, with {max(seconds_left, 0.0):.2g} left of the time "
+            "limit."
+        )
+    done = 1
+    if rival is not None:
+        # By the number of folds, never by the time: the same table has the same answer on every
+        # machine, whatever the number of workers.
+        while done < len(tests):
+            _check_rival(candidate, rival, found, tests[:done], len(tests))
+            if done >= CHECKED_FOLDS:
+                break
+            run(tests[done : done + 1])
+            done += 1
+    run(tests[done:])
     return found
+
+
+def _check_rival(
+    candidate: Candidate,
+    rival: Rival,
+    found: NDArray[np.float64],
+    tests: Sequence[tuple[int, NDArray[np.bool_]]],
+    n_folds: int,
+) -> None:
+    """Raise StoppedError if the folds so far leave the candidate next to no weight."""
+    repeat = tests[-1][0]
+    seen = np.any([test for of, test in tests if of == repeat], axis=0)
+    if rival.is_out_of_reach(candidate.member, found[:, repeat, seen], repeat, seen):
+        raise StoppedError(
+            f"{candidate.name} was stopped after {len(tests)} of {n_folds} folds: it gave the "
+            f"true classes of {seen.sum():,} held-out rows so much less probability than "
+            f"{rival.name} did that it would get next to no weight."
+        )
 
 
 @dataclass(frozen=True)
@@ -273,6 +327,21 @@ class _FoldWork:
     kind: str
     n_classes: int
     graphs: GraphPool
+
+    def share(
+        self, jobs: Sequence[tuple[dict[str, Any], NDArray[np.intp]]], n_workers: int
+    ) -> list[NDArray[Any]]:
+        """Fit by several workers, each of which is sent the rows and the graph once."""
+        workers = min(n_workers, max(1, len(jobs)))
+        if workers == 1:
+            return self.fit(jobs)
+        parts = Parallel(n_jobs=workers)(
+            delayed(self.fit)(jobs[start::workers]) for start in range(workers)
+        )
+        answers: list[Any] = [None] * len(jobs)
+        for start, part in enumerate(parts):
+            answers[start::workers] = part
+        return answers
 
     def fit(self, jobs: Sequence[tuple[dict[str, Any], NDArray[np.intp]]]) -> list[NDArray[Any]]:
         """Fit for each pair of parameters and rows to hold out; give their probabilities."""

@@ -22,6 +22,11 @@ from leaven.selection._problem import Problem
 # one half has a standard error of more than 0.15.
 _ROUGH_BELOW = 10
 
+# Rows from which a candidate is stopped that the first folds leave next to no weight: a fit may
+# then take seconds (`python benchmarks/tables.py --texts 9000`). On smaller tables all run to the
+# end.
+STOPS_FROM = 2_000
+
 
 @dataclass(frozen=True, eq=False)
 class Selection:
@@ -77,6 +82,7 @@ def select(
     random_state: Any = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    stop_early: bool | None = None,
 ) -> Selection:
     """Estimate the candidates on labels that are held out, decide, and fit on all labels.
 
@@ -103,6 +109,9 @@ def select(
         As in :func:`estimate`.
     progress : callable, default=None
         Called with a :class:`Step` before each candidate and before the last fit.
+    stop_early : bool, default=None
+        As in :func:`estimate`, where three candidates or more are to be combined; None stands for
+        tables of 2,000 rows and more.
 
     Returns
     -------
@@ -129,6 +138,8 @@ def select(
     """
     started = time.perf_counter()
     folds = draw_folds(problem.codes, n_repeats, random_state)
+    if stop_early is None:
+        stop_early = combine and problem.n_rows >= STOPS_FROM
     if folds is None:
         outcomes, decision = decide_without_folds(candidates, fallback, combine=combine)
     else:
@@ -140,6 +151,9 @@ def select(
             time_limit=time_limit,
             n_jobs=n_jobs,
             progress=progress,
+            stop_early=combine and problem.n_rows >= STOPS_FROM
+            if stop_early is None
+            else stop_early,
         )
         decision = decide(
             outcomes, problem.codes, folds, caution=caution, combine=combine, score=score
