@@ -96,3 +96,14 @@ def test_whole_sizes_are_within_one_of_the_proportions(weights, total):
     sizes = whole_sizes(q, total)
     assert sizes.sum() == total
     assert (np.abs(sizes - q * total) < 1 + 1e-9).all()
+
+
+def test_equal_remainders_are_served_by_preference():
+    tied = np.array([0.2, 0.4, 0.4])  # 0.8, 1.6 and 1.6 of four rows
+    assert whole_sizes(tied, 4).tolist() == [1, 2, 1]
+    assert whole_sizes(tied, 4, np.array([9.0, -0.5, 0.5])).tolist() == [1, 1, 2]
+    assert whole_sizes(np.array([0.55, 0.3, 0.15]), 7, np.array([0.0, 0.0, 9.0])).tolist() == [
+        4,
+        2,
+        1,
+    ]

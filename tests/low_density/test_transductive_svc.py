@@ -12,7 +12,11 @@ from sklearn.svm import SVC
 from leaven.exceptions import ConvergenceWarning, MemoryBoundError
 from leaven.low_density import S4VM, TransductiveSVC
 from leaven.low_density import _problem as low_density_problem
-from leaven.low_density._margins import class_counts, margin_probabilities, ratio_probabilities
+from leaven.low_density._margins import (
+    margin_probabilities,
+    ratio_probabilities,
+    tied_classes,
+)
 
 SOLVERS = ["switching", "annealing", "gradient", "continuation", "branch-and-bound"]
 HEURISTICS = SOLVERS[:4]
@@ -149,12 +153,11 @@ def test_three_classes_with_consistent_ratios():
 
 
 def test_counts_sum_to_the_rows():
-    assert_array_equal(class_counts(np.array([0.5, 0.5]), 7), [3, 4])
-    assert_array_equal(class_counts(np.array([0.25, 0.35, 0.4]), 10), [2, 4, 4])
     rng = np.random.default_rng(0)
     for _ in range(50):
         fractions, n = rng.dirichlet(np.ones(4)), int(rng.integers(0, 60))
-        counts = class_counts(fractions, n)
+        tied, counts = tied_classes(fractions, n)
+        assert not len(tied)
         assert counts.sum() == n
         assert (np.abs(counts - fractions * n) < 1).all()
 
@@ -287,3 +290,41 @@ def test_values_whose_squares_overflow_are_refused(cls, kernel):
         pytest.skip("S4VM has no such kernel")
     with pytest.raises(ValueError, match=rf"{cls.__name__}.*column 1 are too large.*1e\+200"):
         cls(kernel=kernel).fit(X, [0, 1, -1])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("seed", range(6))
+def test_names_do_not_decide_who_gets_the_odd_row(n_classes, seed):
+    # Two labels per class and one row too many for equal shares: it went to the later class.
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(3 * n_classes + 1, 3))
+    codes = np.concatenate([np.repeat(np.arange(n_classes), 2), np.full(n_classes + 1, -1)])
+    turned = np.where(codes < 0, -1, n_classes - 1 - codes)
+    P = TransductiveSVC().fit(X, codes).predict_proba(X)
+    assert_allclose(TransductiveSVC().fit(X, turned).predict_proba(X)[:, ::-1], P, atol=1e-6)
+
+
+def test_the_odd_row_goes_where_its_score_is():
+    # Two labels per class, three rows: two are clear, and the third is nearer to one of them.
+    for odd, counts in ((-0.5, [2, 1]), (0.5, [1, 2])):
+        X = np.array([[-2.0], [-2.1], [2.0], [2.1], [-1.9], [1.9], [odd]])
+        machine = TransductiveSVC().fit(X, [0, 0, 1, 1, -1, -1, -1])
+        assert_array_equal(np.bincount(machine.transduction_[4:]), counts)
+
+
+@pytest.mark.parametrize(
+    ("fractions", "n_rows", "tied", "counts"),
+    [
+        ([0.5, 0.5], 5, [0, 1], [2, 2]),
+        ([0.5, 0.5], 6, [], [3, 3]),
+        ([1.0, 0.0], 4, [], [4, 0]),
+        ([0.25, 0.35, 0.4], 10, [0, 1], [2, 3, 4]),
+        ([3 / 7, 2 / 7, 2 / 7], 5, [1, 2], [2, 1, 1]),
+        ([0.6, 0.2, 0.2], 4, [], [2, 1, 1]),  # remainders 0.4, 0.8, 0.8: both get one
+        ([0.55, 0.225, 0.225], 6, [1, 2], [3, 1, 1]),
+    ],
+)
+def test_ties_of_whole_rows(fractions, n_rows, tied, counts):
+    found, sure = tied_classes(np.array(fractions), n_rows)
+    assert_array_equal(found, tied)
+    assert_array_equal(sure, counts)

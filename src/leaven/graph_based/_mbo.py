@@ -241,8 +241,13 @@ def _volume_factors(
     return s
 
 
-def whole_sizes(proportions: NDArray[np.float64], total: int) -> NDArray[np.int64]:
+def whole_sizes(
+    proportions: NDArray[np.float64], total: int, preference: NDArray[Any] | None = None
+) -> NDArray[np.int64]:
     """Whole numbers that add up to ``total``, by the largest remainders.
+
+    Classes with equal remainders are served by ``preference``, the largest first: the order of
+    the classes would make the answer depend on their names.
 
     Examples
     --------
@@ -253,6 +258,8 @@ def whole_sizes(proportions: NDArray[np.float64], total: int) -> NDArray[np.int6
     """
     exact = proportions * total
     sizes = np.floor(exact).astype(np.int64)
-    largest = np.argsort(-(exact - sizes), kind="stable")
+    remainders = np.round(exact - sizes, 9)
+    preference = np.zeros(len(sizes)) if preference is None else preference
+    largest = np.lexsort((-preference, -remainders))
     sizes[largest[: total - sizes.sum()]] += 1
     return sizes

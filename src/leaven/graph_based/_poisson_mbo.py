@@ -198,7 +198,7 @@ class PoissonMBOClassifier(GraphClassifier):
         else:
             if weight == "auto":
                 weight = 1.0 + 2.0 * len(self.classes_) / given.sum()
-            sizes = whole_sizes(self.prior_, int((~given).sum()))
+            sizes = whole_sizes(self.prior_, int((~given).sum()), u[~given].sum(axis=0))
             start = np.where(given, codes, first.argmax(axis=1))
             result = annealed_mbo(graph, sources * float(weight), start, sizes, given, schedule)
         return replace(result, scores=result.scores / _TEMPERATURE + first / 2)

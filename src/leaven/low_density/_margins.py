@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
+from leaven.low_density._problem import S3VMProblem
 from leaven.low_density._rows import Array
 from leaven.low_density._svm import hinge
 
@@ -25,22 +26,52 @@ def margin_probabilities(F: Array) -> Array:
     return np.asarray(softmax(0.5 * margin_energy(F), axis=1))
 
 
-def class_counts(fractions: Array, n_rows: int) -> NDArray[np.intp]:
-    """Whole rows for each class that sum to ``n_rows``, by the largest remainders.
+def tied_classes(fractions: Array, n_rows: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Whole rows per class by the largest remainders, as far as these decide.
+
+    Gives the classes among which equal remainders leave open who gets one of the last rows (none
+    where the numbers sum to ``n_rows``), and the rows that each class has for certain.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from leaven.low_density._margins import class_counts
-    >>> class_counts(np.array([0.5, 0.3, 0.2]), 9)
-    array([4, 3, 2])
+    >>> from leaven.low_density._margins import tied_classes
+    >>> tied_classes(np.array([0.4, 0.3, 0.3]), 5)
+    (array([1, 2]), array([2, 1, 1]))
     """
     exact = fractions * n_rows
     counts = np.floor(exact + 1e-9).astype(np.intp)
+    remainders = np.round(exact - counts, 9)
     left = n_rows - counts.sum()
-    # Ties go to the later class, so that half a row of two classes is rounded up to +1.
-    order = np.argsort(-(exact - counts)[::-1], kind="stable")
-    counts[(len(counts) - 1 - order)[:left]] += 1
+    if left == 0:
+        return np.empty(0, dtype=np.intp), counts
+    last = np.sort(remainders)[::-1][left - 1]
+    tied = np.flatnonzero(remainders == last)
+    counts[remainders > last] += 1
+    if counts.sum() + len(tied) == n_rows:
+        counts[tied] += 1
+        tied = tied[:0]
+    return tied, counts
+
+
+def fair_counts(problems: list[S3VMProblem], fractions: Array, tol: float) -> NDArray[np.intp]:
+    """Whole rows per class that sum to the unlabeled ones, by the largest remainders.
+
+    Among equal remainders the rows decide: each class bids the supervised score of the row that it
+    would get. By the order of the classes, the answer would depend on their names.
+    """
+    unlabeled = problems[0].unlabeled
+    tied, counts = tied_classes(fractions, len(unlabeled))
+    if not len(tied):
+        return counts
+    if len(problems) == 1:
+        f = problems[0].supervised(tol).scores[unlabeled]
+        scores = {0: -f, 1: f}
+    else:
+        scores = {k: problems[k].supervised(tol).scores[unlabeled] for k in tied.tolist()}
+    bids = np.array([np.sort(scores[k])[::-1][counts[k]] for k in tied.tolist()])
+    best = tied[np.lexsort((-tied, -bids))]
+    counts[best[: len(unlabeled) - counts.sum()]] += 1
     return counts
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -29,7 +30,7 @@ from leaven.low_density._kernels import (
     nearest_kernel,
     resolve_gamma,
 )
-from leaven.low_density._margins import class_counts, margin_probabilities, ratio_probabilities
+from leaven.low_density._margins import fair_counts, margin_probabilities, ratio_probabilities
 from leaven.low_density._problem import S3VMProblem, S3VMResult
 from leaven.low_density._refine import refine
 from leaven.low_density._rows import DIRECT_LIMIT, Array, FeatureRows, GramRows, Rows
@@ -259,24 +260,27 @@ class TransductiveSVC(TransductionMixin, BaseEstimator):
         n_classes = len(self.classes_)
         fractions = self._fractions(codes)
         unlabeled = codes == UNLABELED
-        counts = class_counts(fractions, int(unlabeled.sum()))
         check_magnitude(self, X, MAX_MAGNITUDE)
         rows = self._rows(X)
         tol = self._tolerance(X)
-        results, problems = [], []
-        for k in range(n_classes) if n_classes > 2 else [1]:
-            signs = np.where(unlabeled, 0.0, np.where(codes == k, 1.0, -1.0))
-            problem = S3VMProblem(
+        problems = [
+            S3VMProblem(
                 rows,
-                signs,
+                np.where(unlabeled, 0.0, np.where(codes == k, 1.0, -1.0)),
                 float(self.C),
                 float(self.C_unlabeled),
                 float(fractions[k]),
-                int(counts[k]),
+                0,
                 logging.INFO if self.verbose else logging.DEBUG,
             )
-            problems.append(problem)
-            results.append(self._solve(problem, tol))
+            for k in (range(n_classes) if n_classes > 2 else [1])
+        ]
+        counts = fair_counts(problems, fractions, tol)
+        problems = [
+            replace(problem, n_positive=int(count))
+            for problem, count in zip(problems, counts[-len(problems) :], strict=True)
+        ]
+        results = [self._solve(problem, tol) for problem in problems]
         self._store_machines(X, results)
         self._store_reports(problems, results, fractions)
         scores = np.column_stack([result.solution.scores for result in results])
