@@ -26,7 +26,14 @@ LEFT_OUT = UNLABELED - 1
 """Mark of a row that plays no part in a fit."""
 
 BLOCK_ELEMENTS = 1 << 20
-"""Largest number of class probabilities that are held at a time."""
+"""Largest number of row weights (rows times fits) that are held at a time."""
+
+CHUNK_ELEMENTS = 1 << 15
+"""Class probabilities of one pass over some rows: they stay in the cache of a core."""
+
+PRODUCT_ROWS = 64
+"""Sums of class probabilities that are multiplied before a logarithm is taken of them: each is
+between 1 and the number of classes, so that the product of so many is far from overflow."""
 
 MIN_VARIANCE = 1e-150
 """Least variance of a feature, as in leaven's Gaussian naive Bayes: its square is not 0."""
@@ -232,7 +239,7 @@ def fit_all(
         The models to predict with.
     """
     T = fits.labels.shape[1]
-    step = max(1, BLOCK_ELEMENTS // (len(features.F) * n_classes))
+    step = max(1, BLOCK_ELEMENTS // len(features.F))
     parts = []
     for low in range(0, T, step):
         block = slice(low, min(low + step, T))
@@ -284,21 +291,20 @@ class _Block:
         of_pattern = sparse.csr_array(
             (np.ones(len(pattern)), (pattern, rows)), shape=(len(F), len(pattern))
         )
-        fixed = np.empty((len(F), n_classes, T))
+        self.start_sums = np.empty((F.shape[1], n_classes, T))
+        self.start_counts = np.empty((n_classes, T))
         for c in range(n_classes):
-            fixed[:, c] = of_pattern @ (labels == c).astype(np.float64)
+            fixed = of_pattern @ (labels == c).astype(np.float64)
+            self.start_sums[:, c], self.start_counts[c] = F.T @ fixed, fixed.sum(axis=0)
         self.open = of_pattern @ (labels == UNLABELED).astype(np.float64)
         self.counted = None if recalibrate is None else self.open.copy()
-        self.open *= fits.unlabeled_weight
-        self.start_sums, self.start_counts = self._sums(fixed), fixed.sum(axis=0)
+        self.distinct = bool(self.open.max(initial=0.0) <= 1)
+        self.weight = fits.unlabeled_weight
+        self.open *= self.weight
         self.fixed_sums = self.start_sums * fits.labeled_weight
         self.fixed_counts = self.start_counts * fits.labeled_weight
         self.omitted = features.omitted(labels, n_classes)
         self.recalibrate = recalibrate
-
-    def _sums(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        flat = weights.reshape(len(weights), -1)
-        return (self.features.F.T @ flat).reshape(-1, *weights.shape[1:])
 
     def _model(self, sums: NDArray[np.float64], counts: NDArray[np.float64]) -> Linear:
         model = self.features.model(sums, counts, self.omitted)
@@ -348,7 +354,7 @@ class _Block:
     def _keep(self, stay: NDArray[np.bool_]) -> None:
         if stay.all():
             return
-        self.open = self.open[:, stay]
+        self.open, self.weight = self.open[:, stay], self.weight[stay]
         self.fixed_sums, self.fixed_counts = self.fixed_sums[..., stay], self.fixed_counts[:, stay]
         self.omitted = None if self.omitted is None else self.omitted[:, stay]
         if self.recalibrate is not None and self.counted is not None:
@@ -360,21 +366,67 @@ class _Block:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Expected sums and counts for the M-step, and the objective at ``model``."""
         K, C, T = model.coef.shape
-        q = (self.features.F @ model.coef.reshape(K, -1)).reshape(-1, C, T)
-        q += model.const
-        mapped = None
-        if self.recalibrate is not None and self.counted is not None:
-            mapped = self.recalibrate.transform(q[:, 1] - q[:, 0], self.counted)
-        top = q.max(axis=1)
-        q -= top[:, None]
-        np.exp(q, out=q)
-        total = q.sum(axis=1)
-        objective = (self.open * (top + np.log(total))).sum(axis=0)
-        objective += (self.fixed_sums * model.coef).sum(axis=(0, 1)) + model.penalty
+        # Classes first: sums and maxima over them are then sums and maxima of whole matrices.
+        coef, const = model.coef.transpose(1, 0, 2), model.const[:, None]
+        objective = (self.fixed_sums * model.coef).sum(axis=(0, 1)) + model.penalty
         objective += (self.fixed_counts * model.const).sum(axis=0)
-        if mapped is None:
-            q *= (self.open / total)[:, None]
-        else:
-            np.multiply(self.open, mapped, out=q[:, 1])
-            np.subtract(self.open, q[:, 1], out=q[:, 0])
-        return self._sums(q) + self.fixed_sums, q.sum(axis=0) + self.fixed_counts, objective
+        sums = np.ascontiguousarray(self.fixed_sums.transpose(1, 0, 2))
+        counts = self.fixed_counts.copy()
+        n = len(self.features.F)
+        # Ranks need all rows at once; few rows are not worth the sum over all columns.
+        step = n if self.recalibrate is not None else max(4 * K, CHUNK_ELEMENTS // (C * T))
+        for low in range(0, n, step):
+            F, open_ = self.features.F[low : low + step], self.open[low : low + step]
+            q = np.matmul(F, coef)
+            q += const
+            mapped = None
+            if self.recalibrate is not None and self.counted is not None:
+                mapped = self.recalibrate.transform(q[1] - q[0], self.counted)
+            top, total = _normalize(q)
+            objective += np.einsum("ij,ij->j", open_, top) + self._log_totals(total, open_)
+            if mapped is None:
+                np.divide(open_, total, out=total)
+                q *= total
+            else:
+                np.multiply(open_, mapped, out=q[1])
+                np.subtract(open_, q[1], out=q[0])
+            sums += np.matmul(F.T, q)
+            counts += q.sum(axis=1)
+        return sums.transpose(1, 0, 2), counts, objective
+
+    def _log_totals(
+        self, total: NDArray[np.float64], weights: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """``Σ_i w_i log total_i`` of each fit."""
+        if not self.distinct:
+            return np.asarray((weights * np.log(total)).sum(axis=0))
+        # All rows without a label weigh the same: the logarithm of a product will do.
+        counted = np.where(weights > 0, total, 1.0)
+        products = np.multiply.reduceat(counted, np.arange(0, len(total), PRODUCT_ROWS), axis=0)
+        return np.asarray(self.weight * np.log(products).sum(axis=0))
+
+
+def _normalize(q: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Turn log-probabilities into probabilities up to a factor, in place.
+
+    Parameters
+    ----------
+    q : array of shape (n_classes, n_rows, T)
+
+    Returns
+    -------
+    top : ndarray of shape (n_rows, T)
+        The largest logarithm, which is taken off.
+    total : ndarray of shape (n_rows, T)
+        Sum of the classes, in [1, n_classes].
+    """
+    top = q.max(axis=0)
+    if len(q) == 2:  # the larger one is 1: one exponential in place of two
+        second = q[1] >= q[0]
+        smaller = np.exp(np.minimum(q[0], q[1]) - top)
+        q[0] = np.where(second, smaller, 1.0)
+        q[1] = np.where(second, 1.0, smaller)
+        return top, 1.0 + smaller
+    q -= top
+    np.exp(q, out=q)
+    return top, q.sum(axis=0)
