@@ -24,6 +24,7 @@ from leaven.graph import (
     KNNTreeGraph,
     SpanningTreeGraph,
     SumGraph,
+    _connect,
     _neighbors,
     _tree,
 )
@@ -165,7 +166,7 @@ def test_large_tree_joins_far_clusters_by_their_shortest_edge(monkeypatch):
     exact = SpanningTreeGraph(weight="inverse-distance").build(rows)
     monkeypatch.setattr(_tree, "_DENSE_BELOW", 10)
     for size in (1_000, 10):
-        monkeypatch.setattr(_tree, "_SMALL_COMPONENT", size)
+        monkeypatch.setattr(_connect, "_SMALL_COMPONENT", size)
         grown = SpanningTreeGraph(weight="inverse-distance").build(rows)
         assert_allclose(grown.adjacency.toarray(), exact.adjacency.toarray())
     # Weights that underflow to zero must not break the tree apart.

@@ -240,11 +240,11 @@ def weigh(edges: Edges, weight: EdgeWeight) -> NDArray[Any]:
     alone, and says nothing about its class.
     """
     weights = weight(edges)
-    unrelated = _unrelated(edges)
-    return np.where(unrelated, weights.dtype.type(0), weights) if unrelated.any() else weights
+    apart = unrelated(edges)
+    return np.where(apart, weights.dtype.type(0), weights) if apart.any() else weights
 
 
-def _unrelated(edges: Edges) -> NDArray[np.bool_]:
+def unrelated(edges: Edges) -> NDArray[np.bool_]:
     """Tell which edges join rows of cosine similarity zero."""
     if not (isinstance(edges.metric, str) and edges.metric == "cosine"):
         return np.zeros(len(edges.distance), dtype=bool)
@@ -255,8 +255,8 @@ def _unrelated(edges: Edges) -> NDArray[np.bool_]:
 def join_new_rows(edges: Edges, weight: EdgeWeight, shape: tuple[int, int]) -> sparse.csr_array:
     """Weigh the edges of new rows; a row equal to rows of the fit is joined to them alone."""
     weights = weigh(edges, weight)
-    unrelated = _unrelated(edges)
-    same = _equal_ends(edges) & ~unrelated
+    apart = unrelated(edges)
+    same = _equal_ends(edges) & ~apart
     has_same = np.zeros(shape[0], dtype=bool)
     has_same[edges.row[same]] = True
     weights = np.where(has_same[edges.row], same.astype(weights.dtype), weights)
@@ -264,7 +264,7 @@ def join_new_rows(edges: Edges, weight: EdgeWeight, shape: tuple[int, int]) -> s
     W.eliminate_zeros()
     # All weights of a far row can underflow to zero: it then takes its nearest neighbor.
     lonely = np.flatnonzero(np.diff(W.indptr) == 0)
-    related = edges.row[~unrelated] if weight.zero_means_far else edges.row[:0]
+    related = edges.row[~apart] if weight.zero_means_far else edges.row[:0]
     lonely = lonely[np.isin(lonely, related)]
     if len(lonely):
         order = np.lexsort((edges.distance, edges.row))

@@ -16,6 +16,7 @@ from leaven.graph._base import (
     join_new_rows,
     weigh,
 )
+from leaven.graph._connect import connect_components
 from leaven.graph._graph import Graph, symmetrize
 from leaven.graph._neighbors import DEFAULT_RECALL, NeighborIndex
 from leaven.graph._weights import Edges, as_weight
@@ -46,6 +47,10 @@ class KNNGraph(GraphBuilder):
         Join each row also to its nearest labeled row when none is among its neighbors, so
         that no component is without a label (Nguyen, 2019, section 3.5). ``fit`` then
         needs ``y``.
+    connect : bool, default=False
+        Join every component to the nearest row outside, until the graph is connected: clusters
+        without a label then take the class of what is nearest to them. Under the cosine metric
+        components that have nothing in common with the others stay apart.
     algorithm : {"auto", "exact", "approximate"}, default="auto"
         Exact search is scikit-learn's and takes time in proportion to n². The approximate one
         grows about like n; it needs metric ``"cosine"``, or ``"euclidean"`` and a dense ``X``.
@@ -85,6 +90,7 @@ class KNNGraph(GraphBuilder):
         weight: Any = "gaussian",
         symmetrize: str = "union",
         include_labeled: bool = False,
+        connect: bool = False,
         algorithm: str = "auto",
         recall: float = DEFAULT_RECALL,
         metric_params: dict[str, Any] | None = None,
@@ -96,6 +102,7 @@ class KNNGraph(GraphBuilder):
         self.weight = weight
         self.symmetrize = symmetrize
         self.include_labeled = include_labeled
+        self.connect = connect
         self.algorithm = algorithm
         self.recall = recall
         self.metric_params = metric_params
@@ -127,7 +134,10 @@ class KNNGraph(GraphBuilder):
         self._scale = edges.row_scale
         self.weight_ = as_weight(self.weight).fit(edges)
         W = sparse.csr_array((weigh(edges, self.weight_), (edges.row, edges.col)), shape=(n, n))
-        self.graph_ = Graph._trusted(self._finish(symmetrize(W, self.symmetrize), edges))
+        W = symmetrize(W, self.symmetrize)
+        if self.connect:
+            W = connect_components(W, edges, self._index, self.weight_)
+        self.graph_ = Graph._trusted(self._finish(W, edges))
 
     def _n_searched(self, k: int, n: int) -> int:
         """How many neighbors to search for; the spanning tree of a small table wants all."""

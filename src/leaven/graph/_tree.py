@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,14 +9,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from leaven.graph._connect import add_edges, shortest_edges_out
 from leaven.graph._knn import KNNGraph
 from leaven.graph._weights import Edges
 
 # Up to this many rows all pairs are compared, and the tree is exact.
 _DENSE_BELOW = 2_000
-
-# Components up to this size look for their nearest outside row in the common index.
-_SMALL_COMPONENT = 1_000
 
 
 def maximum_spanning_forest(W: sparse.csr_array, distance: Any = None) -> sparse.csr_array:
@@ -115,40 +112,11 @@ class SpanningTreeGraph(KNNGraph):
             n_components, component = csgraph.connected_components(W, directed=False)
             if n_components == 1:
                 return maximum_spanning_forest(W, D)
-            joining = self._joining_edges(edges, component)
-            # However far two components are apart, the edge that joins them must exist.
-            weights = np.maximum(self.weight_(joining), np.finfo(W.dtype).tiny)
-            W = sparse.csr_array(W.maximum(_symmetric(joining, weights, W.shape)))
+            joining = shortest_edges_out(edges, self._index, component)
+            if not len(joining.row):  # an approximate search can miss every row outside
+                raise ValueError("The tree cannot be connected. Use algorithm='exact'.")
+            W = add_edges(W, joining, self.weight_)
             D = sparse.csr_array(D.maximum(_symmetric(joining, joining.distance, W.shape)))
-
-    def _joining_edges(self, edges: Edges, component: NDArray[Any]) -> Edges:
-        """The shortest edge out of every component but the largest."""
-        sizes = np.bincount(component)
-        sizes_of = sizes[component]
-        distance = np.full(len(component), np.inf)
-        target = np.zeros(len(component), dtype=np.intp)
-        # Among its size + 1 nearest rows (itself one of them) each row of a component finds
-        # one outside. The sizes are rounded up to a power of two to search in batches.
-        asked = 2 ** np.ceil(np.log2(sizes_of + 1)).astype(int)
-        small = sizes_of <= _SMALL_COMPONENT
-        for k in np.unique(asked[small]):
-            rows = np.flatnonzero(small & (asked == k))
-            d, j = self._index.of(self._index.rows(rows), min(int(k), len(component)))
-            d = np.where(component[j] == component[rows][:, None], np.inf, d)
-            best = d.argmin(axis=1)
-            distance[rows] = np.take_along_axis(d, best[:, None], axis=1).ravel()
-            target[rows] = np.take_along_axis(j, best[:, None], axis=1).ravel()
-        large = np.flatnonzero(sizes > _SMALL_COMPONENT)
-        for number in large[large != sizes.argmax()]:
-            rows, outside = np.flatnonzero(component == number), np.flatnonzero(component != number)
-            d, j = self._index.restricted_to(outside).of(self._index.rows(rows, outside), 1)
-            distance[rows], target[rows] = d.ravel(), outside[j.ravel()]
-        order = np.lexsort((distance, component))
-        first = order[np.searchsorted(component[order], np.arange(len(sizes)))]
-        first = first[np.isfinite(distance[first])]
-        if not len(first):  # an approximate search can miss every row outside
-            raise ValueError("The tree cannot be connected. Use algorithm='exact'.")
-        return replace(edges, distance=distance[first], row=first, col=target[first])
 
 
 def _symmetric(edges: Edges, values: NDArray[Any], shape: tuple[int, ...]) -> sparse.csr_array:

@@ -8,7 +8,7 @@ a bandwidth from the data; a builder gives them that through :class:`Edges`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,10 @@ class Edges:
     row_scale: NDArray[Any] | None = None
     col_scale: NDArray[Any] | None = None
     metric: Any = "euclidean"
+
+    def take(self, kept: NDArray[np.bool_]) -> Edges:
+        """Return some of the edges."""
+        return replace(self, distance=self.distance[kept], row=self.row[kept], col=self.col[kept])
 
     def chunks(self) -> Iterator[tuple[slice, Any, Any]]:
         """Yield ``(where, X rows, Y rows)`` in pieces that fit into the cache."""

@@ -176,8 +176,9 @@ class Problem:
         if self.graph is not None:
             return clone(self.graph)
         # Not include_labeled: that graph depends on the labels, and could not be shared by folds.
+        # Sparse rows are texts as a rule, whose clusters need not all hold a label.
         metric = "cosine" if self.is_sparse else "euclidean"
-        return KNNGraph(N_NEIGHBORS, metric=metric, recall=RECALL)
+        return KNNGraph(N_NEIGHBORS, metric=metric, connect=self.is_sparse, recall=RECALL)
 
     def rows(self, *, scaled: bool, merged: bool) -> TrainingRows:
         """Return the rows in a form: scaled or not, with or without unlabeled duplicates."""
