@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 from scipy.spatial.distance import cdist
 
-from leaven.graph import Graph, KNNGraph, KNNTreeGraph, SpanningTreeGraph, _tree
+from leaven.graph import Graph, KNNGraph, KNNTreeGraph, SpanningTreeGraph, _connect, _tree
 from leaven.graph._tree import maximum_spanning_forest
 
 
@@ -77,7 +77,7 @@ def test_the_exact_tree_is_the_minimum_spanning_tree_of_the_distances(seed, metr
 def test_a_grown_tree_is_connected_and_joins_clusters_by_shortest_edges(seed, small, monkeypatch):
     # Three clusters far apart: two of the joining edges must be the shortest between clusters.
     monkeypatch.setattr(_tree, "_DENSE_BELOW", 5)
-    monkeypatch.setattr(_tree, "_SMALL_COMPONENT", small)
+    monkeypatch.setattr(_connect, "_SMALL_COMPONENT", small)
     rng = np.random.default_rng(seed)
     X = np.vstack([rng.normal(size=(8, 2)) + place for place in ((0, 0), (40, 0), (0, 90))])
     cluster = np.repeat([0, 1, 2], 8)

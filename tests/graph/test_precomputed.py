@@ -17,6 +17,7 @@ from leaven.graph import (
     KNNGraph,
     KNNTreeGraph,
     SpanningTreeGraph,
+    _connect,
     _tree,
 )
 
@@ -71,7 +72,7 @@ def test_labels_and_far_clusters(monkeypatch):
     expected = SpanningTreeGraph(weight="inverse-distance").build(rows).adjacency.toarray()
     monkeypatch.setattr(_tree, "_DENSE_BELOW", 10)
     for size in (1_000, 10):
-        monkeypatch.setattr(_tree, "_SMALL_COMPONENT", size)
+        monkeypatch.setattr(_connect, "_SMALL_COMPONENT", size)
         builder = SpanningTreeGraph(weight="inverse-distance", metric="precomputed")
         assert_allclose(builder.build(far).adjacency.toarray(), expected, atol=1e-12)
 
