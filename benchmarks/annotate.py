@@ -11,7 +11,9 @@ Chromium (``LEAVEN_CHROMIUM``, or ``chromium`` on the path; left out where there
 measures from the key to the frame that shows the next row: what a person waits for. "busy" is the
 part of the time in which the learner was computing meanwhile, "models" how many it handed over,
 and "load" the number of processes that wanted a processor in the last minute: on a machine that
-others use too, a key also waits for a processor.
+others use too, a key also waits for a processor. ``LEAVEN_REALTIME=1`` lets the page and the
+browser (not the learner) go before all other processes, as if these were not there; it needs Linux
+and root.
 
 ``labels`` counts the labels that "most useful next" needs to reach the accuracy of random
 questions with 200 labels, and presses the keys of someone who labels cluster by cluster: "all seen"
@@ -80,6 +82,20 @@ def processor_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def go_first() -> None:
+    """Give this process and those that it starts precedence over all others, if that was asked."""
+    if os.environ.get("LEAVEN_REALTIME") == "1":
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+
+
+def go_as_always(learner: ProcessLearner) -> int:
+    """Take the precedence from the learner again; return its process."""
+    while learner._process is None:
+        time.sleep(0.001)
+    os.sched_setscheduler(learner._process.pid, os.SCHED_OTHER, os.sched_param(0))
+    return learner._process.pid
+
+
 def serve(table: pd.DataFrame, classes: tuple[str, ...], with_learner: bool, pipe) -> None:
     """Run the page in this process, and do what the other end of the pipe says."""
     made, models = [], set()
@@ -93,6 +109,7 @@ def serve(table: pd.DataFrame, classes: tuple[str, ...], with_learner: bool, pip
         learner = make if with_learner else None
         file = Path(folder) / "l.db"
         with open_page(table, "topic", file, options, learner=learner) as page:
+            learner_pid = go_as_always(made[0]) if made else None
             session = page.session
             take = session.knowledge.take
 
@@ -111,7 +128,7 @@ def serve(table: pd.DataFrame, classes: tuple[str, ...], with_learner: bool, pip
                     {
                         "ready": knowledge.answers is not None and knowledge.groups is not None,
                         "models": len(models),
-                        "learner": made[0]._process.pid if made and made[0]._process else None,
+                        "learner": learner_pid,
                     }
                 )
 
@@ -246,6 +263,7 @@ def speed(sizes: list[int]) -> None:
         "  server MB  learner MB",
         flush=True,
     )
+    go_first()
     screen = Screen()
     for n_rows in sizes:
         table = texts(n_rows)
