@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import leaven
+from leaven.cli import main
 from leaven.exceptions import MissingExtraError
 from leaven.tables import TableError, label_table
 from leaven.tables import _embed as module
@@ -115,6 +116,91 @@ def test_a_saved_model_embeds_new_rows(fake, tmp_path):
     new = pd.DataFrame({"words": ["snow snow rain of new", "ball goal goal of new"]})
     assert model.predict(new).tolist() == ["weather", "sport"]
     assert fake.asked[-2:] == new["words"].tolist()
+
+
+def test_an_interrupted_run_keeps_what_it_embedded(fake, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "BATCH", 2)
+    table = pd.DataFrame({"t": ["rain", "snow", "goal", "ball", "interrupt", "last"]})
+    cache = tmp_path / "t.vectors.npz"
+    encode = fake.encode
+
+    def interrupted(self, texts):
+        if "interrupt" in texts:
+            raise KeyboardInterrupt
+        return encode(self, texts)
+
+    monkeypatch.setattr(fake, "encode", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Embedding("small", ("t",)).join(table, cache)
+    monkeypatch.setattr(fake, "encode", encode)
+    fake.asked.clear()
+    whole = Embedding("small", ("t",)).join(table, cache)
+    assert fake.asked == ["interrupt", "last"]
+    np.testing.assert_array_equal(whole["t_vector"].iloc[2], [0.25, 0.25, 1.25, 0.25])
+
+
+def test_the_bar_of_transformers_is_off_while_it_loads(fake, monkeypatch):
+    """It would be drawn into the progress line of leaven."""
+    state = {"shown": True}
+    logging = types.SimpleNamespace(
+        is_progress_bar_enabled=lambda: state["shown"],
+        disable_progress_bar=lambda: state.update(shown=False),
+        enable_progress_bar=lambda: state.update(shown=True),
+    )
+    for name in ("transformers", "transformers.utils"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    monkeypatch.setitem(sys.modules, "transformers.utils.logging", logging)
+    while_loading = []
+
+    class Watched(fake):
+        def __init__(self, name):
+            while_loading.append(state["shown"])
+            super().__init__(name)
+
+    monkeypatch.setattr(sys.modules["sentence_transformers"], "SentenceTransformer", Watched)
+    load_embedder("small")
+    assert while_loading == [False]
+    assert state["shown"]
+
+
+def test_a_model_takes_another_place_of_its_embedder_and_a_cache(fake, tmp_path):
+    table, _ = news()
+    model = label_table(table, "topic", method="harmonic", embed="small", details=False).model()
+    new = pd.DataFrame({"words": ["snow snow rain of new", "ball goal goal of new"]})
+    with pytest.raises(TableError, match="'absent' could not be loaded"):
+        model.with_embedder("absent").predict(new)
+    moved = model.with_embedder("elsewhere/small", cache=tmp_path / "new.vectors.npz")
+    assert moved.embedding.model == "elsewhere/small"
+    fake.asked.clear()
+    for _ in range(2):
+        assert moved.predict(new).tolist() == ["weather", "sport"]
+    assert fake.asked == new["words"].tolist()
+    # The cache is a place on this machine, and stays here.
+    moved.save(tmp_path / "m.leaven")
+    assert leaven.load(tmp_path / "m.leaven").embedding == Embedding("elsewhere/small", ("words",))
+    plain = label_table(table, "topic", method="harmonic", details=False).model()
+    with pytest.raises(TableError, match="learned from no vectors that an embedding model made"):
+        plain.with_embedder("small")
+
+
+def test_predict_embeds_once_and_finds_a_model_that_moved(fake, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table, _ = news()
+    label_table(table, "topic", method="harmonic", embed="small", details=False).save("m.leaven")
+    pd.DataFrame({"words": ["snow snow rain of new", "ball goal goal of new"]}).to_csv(
+        "new.csv", index=False
+    )
+    fake.asked.clear()
+    for _ in range(2):
+        main(["predict", "m.leaven", "new.csv", "--embed", "moved"], standalone_mode=False)
+    assert fake.asked == ["snow snow rain of new", "ball goal goal of new"]
+    assert pd.read_csv("new.labeled.csv")["topic_predicted"].tolist() == ["weather", "sport"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "m.leaven",
+        "new.csv",
+        "new.labeled.csv",
+        "new.vectors.npz",
+    ]
 
 
 def test_a_missing_text_column_is_said_by_the_model(fake):

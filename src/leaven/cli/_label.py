@@ -197,7 +197,7 @@ def label(
     with errors_as_one_line(), progress_bar("Starting", None, show=show):
         from leaven._files import atomic_output
         from leaven.cli._label_summary import print_summary
-        from leaven.cli._outputs import refuse_same_file
+        from leaven.cli._outputs import default_report, embedding_cache, refuse_same_file
         from leaven.tables import (
             LabelingOptions,
             TableOutput,
@@ -399,39 +399,6 @@ def label_many(
         f"{len(done.files):,} files by {summary.method}, learned from {done.n_learned:,} rows; "
         f"wrote {out}{kept}."
     )
-
-
-def embedding_cache(out: str) -> str | None:
-    """Name the file of the vectors of texts after the output, or return None if that is no file.
-
-    Examples
-    --------
-    >>> from leaven.cli._label import embedding_cache
-    >>> embedding_cache("data/tickets.labeled.csv.gz")
-    'data/tickets.vectors.npz'
-    """
-    report = default_report(out)
-    return None if report is None else f"{report.removesuffix('.report.html')}.vectors.npz"
-
-
-def default_report(out: str) -> str | None:
-    """Name the report after the output, or return None if that is no file.
-
-    Examples
-    --------
-    >>> from leaven.cli._label import default_report
-    >>> default_report("data/fruit.labeled.csv.gz"), default_report("x.parquet")
-    ('data/fruit.report.html', 'x.report.html')
-    >>> default_report("-") is None
-    True
-    """
-    if out == STANDARD_STREAM or (os.path.exists(out) and not os.path.isfile(out)):
-        return None
-    folder, name = os.path.split(out)
-    name, suffix = os.path.splitext(name)
-    if suffix.lower() == ".gz":
-        name = os.path.splitext(name)[0]
-    return os.path.join(folder, f"{name.removesuffix('.labeled')}.report.html")
 
 
 def _page(result: LabelingResult, file: str, delimiter: str | None, encoding: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Outputs that must not be the input, or each other."""
+"""Outputs: their default names, and that they must not be the input, or each other."""
 
 from __future__ import annotations
 
@@ -8,6 +8,39 @@ from collections.abc import Mapping
 from leaven.cli._common import BadInput
 
 STANDARD_STREAM = "-"
+
+
+def default_report(out: str) -> str | None:
+    """Name the report after the output, or return None if that is no file.
+
+    Examples
+    --------
+    >>> from leaven.cli._outputs import default_report
+    >>> default_report("data/fruit.labeled.csv.gz"), default_report("x.parquet")
+    ('data/fruit.report.html', 'x.report.html')
+    >>> default_report("-") is None
+    True
+    """
+    if out == STANDARD_STREAM or (os.path.exists(out) and not os.path.isfile(out)):
+        return None
+    folder, name = os.path.split(out)
+    name, suffix = os.path.splitext(name)
+    if suffix.lower() == ".gz":
+        name = os.path.splitext(name)[0]
+    return os.path.join(folder, f"{name.removesuffix('.labeled')}.report.html")
+
+
+def embedding_cache(out: str) -> str | None:
+    """Name the file of the vectors after the output, or return None if that is no file.
+
+    Examples
+    --------
+    >>> from leaven.cli._outputs import embedding_cache
+    >>> embedding_cache("data/tickets.labeled.csv.gz")
+    'data/tickets.vectors.npz'
+    """
+    report = default_report(out)
+    return None if report is None else f"{report.removesuffix('.report.html')}.vectors.npz"
 
 
 def is_same_file(one: str, other: str) -> bool:

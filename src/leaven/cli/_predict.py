@@ -27,6 +27,11 @@ from leaven.cli._pictures import STANDARD_STREAM, is_image_folder
     metavar="FILE.npy",
     help="The vectors of the rows, if MODEL learned from vectors.",
 )
+@click.option(
+    "--embed",
+    metavar="NAME",
+    help="Where the embedding model of MODEL is, if it is no longer where it was.",
+)
 @click.option("--probabilities", is_flag=True, help="Also write a column for each class.")
 @click.option("--delimiter", metavar="CHARACTER", help="Field delimiter, if not the suffix's.")
 @click.option("--encoding", default="utf-8", show_default=True, help="The encoding of a text file.")
@@ -37,6 +42,7 @@ def predict(
     file: str,
     out: str | None,
     vectors: str | None,
+    embed: str | None,
     probabilities: bool,
     delimiter: str | None,
     encoding: str,
@@ -51,7 +57,7 @@ def predict(
     images, if MODEL learned from images. 'leaven label --save' writes MODEL.
     """
     with errors_as_one_line():
-        from leaven.cli._outputs import refuse_same_file
+        from leaven.cli._outputs import embedding_cache, refuse_same_file
         from leaven.tables import (
             TableOutput,
             format_of_path,
@@ -72,6 +78,8 @@ def predict(
         output = TableOutput.at(out)
         refuse_same_file({"the output": out}, {"the input": file, "the model": model}, force=force)
         learned = load_model(model)
+        if embed is not None or learned.uses_embedder:
+            learned = learned.with_embedder(embed, cache=embedding_cache(out))
         table: Any = file
         found, folder = source, "."
         if not pictures:

@@ -11,7 +11,8 @@ from leaven.tables._kinds import ColumnKind
 from leaven.tables._label import label, label_table
 from leaven.tables._labeler import TableLabeler
 from leaven.tables._many_files import FilesResult, find_files, label_files
-from leaven.tables._model import TableModel, describe_model, load_model
+from leaven.tables._model import TableModel
+from leaven.tables._model_file import describe_model, load_model
 from leaven.tables._options import LabelingOptions
 from leaven.tables._prepare import TablePreparer
 from leaven.tables._read import read_table, read_with_format

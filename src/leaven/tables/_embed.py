@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from numpy.typing import NDArray
 
 from leaven._files import atomic_output
 from leaven._optional import import_optional, is_installed
+from leaven._progress import phase
 from leaven.exceptions import MissingExtraError
 from leaven.tables._errors import TableError
 from leaven.tables._kinds import as_cells
@@ -30,6 +33,9 @@ DIGEST = 16
 _OF_MODEL2VEC = "minishlab/"
 """Whose models on the Hugging Face hub are for model2vec."""
 
+BATCH = 512
+"""Texts that a model is given at a time: some seconds of work, so that the progress line moves."""
+
 Embed = Callable[[list[str]], NDArray[np.float32]]
 Vectors = dict[bytes, NDArray[np.float32]]
 
@@ -43,10 +49,13 @@ class Embedding:
     model : str
         A name on the Hugging Face hub, or the path of a folder.
     columns : tuple of str
+    cache : str, optional
+        A file that keeps the vectors, unless :meth:`join` is given another.
     """
 
     model: str
     columns: tuple[str, ...]
+    cache: str | None = None
 
     def names_of(self, columns: Sequence[str]) -> list[str]:
         """Name the columns of vectors that a table with these columns gets."""
@@ -54,6 +63,7 @@ class Embedding:
 
     def join(self, table: pd.DataFrame, cache: str | Path | None = None) -> pd.DataFrame:
         """Return a table with a column of vectors for each column of texts."""
+        cache = self.cache if cache is None else cache
         known = read_cache(cache, self.model)
         embed: Embed | None = None
         new = {}
@@ -64,11 +74,25 @@ class Embedding:
             missing = _not_known(texts, known)
             if missing:
                 embed = load_embedder(self.model) if embed is None else embed
-                known.update(zip(map(_digest, missing), embed(missing), strict=True))
-                write_cache(cache, self.model, known)
+                _embed_into(known, missing, embed, cache, self.model)
             vectors = np.stack([known[_digest(text)] for text in texts])
             new[f"{column}{SUFFIX}"] = as_cells_of_vectors(vectors)
         return table.assign(**new)
+
+
+def _embed_into(
+    known: Vectors, texts: list[str], embed: Embed, cache: str | Path | None, model: str
+) -> None:
+    """Embed batch by batch, and keep what is done: who interrupts a long run loses little."""
+    n_written = len(known)
+    for start in range(0, len(texts), BATCH):
+        phase(f"Embedding {len(texts):,} texts, {start:,} done")
+        part = texts[start : start + BATCH]
+        known.update(zip(map(_digest, part), embed(part), strict=True))
+        # The file is written as a whole: only when it has grown by a half, or at the end.
+        if start + BATCH >= len(texts) or 2 * len(known) >= 3 * n_written:
+            write_cache(cache, model, known)
+            n_written = len(known)
 
 
 def load_embedder(name: str) -> Embed:
@@ -94,10 +118,11 @@ def load_embedder(name: str) -> Embed:
     package = _package_of(name)
     module = import_optional(package, extra="embed", needed_by=f"Embedding by {name!r}")
     try:
-        if package == MODEL2VEC:
-            model = module.StaticModel.from_pretrained(name)
-        else:
-            model = module.SentenceTransformer(name)
+        with _no_other_bars():
+            if package == MODEL2VEC:
+                model = module.StaticModel.from_pretrained(name)
+            else:
+                model = module.SentenceTransformer(name)
     except Exception as error:  # of the hub, of the network, of the files: as many as versions
         raise not_loaded(name, error) from error
 
@@ -111,6 +136,23 @@ def load_embedder(name: str) -> Embed:
         return found
 
     return embed
+
+
+@contextmanager
+def _no_other_bars() -> Iterator[None]:
+    """Without the bar that transformers draws while it loads: it would break the line of ours."""
+    try:
+        bars = importlib.import_module("transformers.utils.logging")
+    except ImportError:
+        yield
+        return
+    shown = bars.is_progress_bar_enabled()
+    bars.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            bars.enable_progress_bar()
 
 
 def not_loaded(name: str, error: Exception) -> TableError:

@@ -46,10 +46,13 @@ class ImageVectors:
     model : str
         A name that timm or torchvision knows, or the path of a folder of timm.
     column : str
+    cache : str, optional
+        A file that keeps the vectors, unless :meth:`join` is given another.
     """
 
     model: str
     column: str
+    cache: str | None = None
     reason: ClassVar[str] = "paths of images: their vectors are used"
 
     def names_of(self, columns: Sequence[str]) -> list[str]:
@@ -62,6 +65,7 @@ class ImageVectors:
         """Return a table with the vectors, and warn of images that cannot be used."""
         if self.column not in table.columns:
             return table
+        cache = self.cache if cache is None else cache
         known = read_cache(cache, self.model)
         n_known = len(known)
         found, unread = embed_files(table[self.column], folder, self.model, known)

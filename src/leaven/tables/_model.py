@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,7 @@ from leaven._dask import is_dask
 from leaven._labels import labeled_mask
 from leaven._optional import import_optional
 from leaven.exceptions import LeavenWarning
-from leaven.persistence import (
-    FileHeader,
-    ModelFileError,
-    load_object,
-    read_header,
-    save_object,
-)
+from leaven.persistence import save_object
 from leaven.tables._embed import Embedding
 from leaven.tables._embed_images import ImageVectors
 from leaven.tables._empty_rows import rows_without_cells
@@ -39,20 +33,6 @@ KIND = "table model"
 GIVEN, INFERRED = "given", "inferred"
 SUFFIXES = ("predicted", "confidence", "source", "review", "set", "suspect", "ask")
 """What is added to the name of the target for columns of leaven's own."""
-
-_ABOUT = (
-    "target",
-    "n_rows",
-    "n_labeled",
-    "classes",
-    "labels_per_class",
-    "method",
-    "candidates",
-    "estimated_accuracy",
-    "columns",
-    "dropped",
-)
-"""What a file must say of a model: ``leaven show`` and ``--start`` ask for these."""
 
 _CHUNK = 50_000
 """Rows that are prepared and labeled at a time: memory stays flat however long the table is."""
@@ -334,7 +314,45 @@ class TableModel:
         path : str or path
             A file of this name is replaced, at once or not at all.
         """
-        save_object(path, self, kind=KIND, about=self.about)
+        kept = self
+        if self.uses_embedder:
+            kept = self.with_embedder(cache=None)  # a place on this machine
+        save_object(path, kept, kind=KIND, about=self.about)
+
+    def with_embedder(
+        self, model: str | None = None, *, cache: str | Path | None = None
+    ) -> TableModel:
+        """Return the model with another place of its embedding model or of the vectors it made.
+
+        Parameters
+        ----------
+        model : str, optional
+            The name or folder of the embedding model; it must be the same model. None leaves it
+            as it is.
+        cache : str or Path, optional
+            A file that keeps the vectors, so that a text or image is embedded once. It is not
+            saved with the model.
+
+        Returns
+        -------
+        TableModel
+        """
+        if not self.uses_embedder:
+            raise TableError(
+                "The model learned from no vectors that an embedding model made: it takes no "
+                "other one."
+            )
+        place: dict[str, Any] = {"cache": None if cache is None else str(cache)}
+        if model is not None:
+            place["model"] = model
+        if self.embedding is not None:
+            return replace(self, embedding=replace(self.embedding, **place))
+        return replace(self, pixels=replace(self.pixels, **place))  # type: ignore[type-var]
+
+    @property
+    def uses_embedder(self) -> bool:
+        """Whether an embedding model makes vectors of the texts or images."""
+        return self.embedding is not None or isinstance(self.pixels, ImageVectors)
 
     @property
     def _used(self) -> dict[str, str]:
@@ -395,79 +413,6 @@ class TableModel:
                 LeavenWarning,
                 stacklevel=depth,
             )
-
-
-def load_model(path: str | Path) -> TableModel:
-    """Read the model of a table from a file. No code in the file is executed.
-
-    Parameters
-    ----------
-    path : str or path
-        Written by ``leaven label --save`` or :meth:`TableModel.save`.
-
-    Returns
-    -------
-    TableModel
-
-    Raises
-    ------
-    leaven.persistence.ModelFileError
-        If it is no such file, is damaged, or of a version that cannot be read.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import leaven
-    >>> from leaven.datasets import load_example
-    >>> from leaven.tables import label_table
-    >>> orchard = load_example("orchard")
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "orchard.leaven"
-    ...     label_table(orchard, "variety", method="naive-bayes").model().save(path)
-    ...     labels = leaven.load(path).predict(orchard.head(3))
-    >>> labels.name, len(labels)
-    ('variety', 3)
-    """
-    model: TableModel = load_object(path, kind=KIND)
-    return model
-
-
-def describe_model(path: str | Path) -> FileHeader:
-    """Read what a file says of the model in it, without loading the model.
-
-    Parameters
-    ----------
-    path : str or path
-
-    Returns
-    -------
-    FileHeader
-        ``about`` holds rows, labels, classes, method, estimated accuracy and columns.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from leaven.datasets import load_example
-    >>> from leaven.tables import describe_model, label_table
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "orchard.leaven"
-    ...     label_table(load_example("orchard"), "variety", method="naive-bayes").save(path)
-    ...     about = describe_model(path).about
-    >>> about["n_labeled"], about["method"]
-    (15, 'naive-bayes')
-    """
-    header = read_header(path)
-    if header.kind != KIND:
-        raise TableError(f"{path} holds a {header.kind}, not the model of a table.")
-    lacking = [name for name in _ABOUT if name not in header.about]
-    if lacking:
-        raise ModelFileError(
-            f"{path} does not say of its model: {', '.join(lacking)}. It was changed, or not "
-            "written by 'leaven label --save'."
-        )
-    return header
 
 
 def _on_partition(

@@ -10,7 +10,8 @@ from typing import Any
 from leaven.selection import candidate_names
 from leaven.tables._errors import TableError
 from leaven.tables._kinds import TEXT
-from leaven.tables._model import TableModel, describe_model
+from leaven.tables._model import TableModel
+from leaven.tables._model_file import describe_model
 from leaven.tables._options import LabelingOptions
 
 
