@@ -191,13 +191,27 @@ def _bins(values: pd.Series, kind: str) -> tuple[NDArray[np.intp], list[str]]:
 
 def _bin_names(edges: Any, kind: str) -> list[str]:
     shown = [
-        str(pd.Timestamp(int(edge), unit="ns").date()) if kind == "date" else f"{edge:.4g}"
+        str(pd.Timestamp(int(edge), unit="ns").date()) if kind == "date" else _four_digits(edge)
         for edge in edges
     ]
     if not shown:
         return ["(any)", "(empty)"]
     between = [f"{low} to {high}" for low, high in pairwise(shown)]
     return [f"up to {shown[0]}", *between, f"above {shown[-1]}", "(empty)"]
+
+
+def _four_digits(number: float) -> str:
+    """Write a number with four digits that count, as the cells beside it are written.
+
+    Examples
+    --------
+    >>> from leaven.app._evidence import _four_digits
+    >>> [_four_digits(number) for number in (80712.0, 0.5, -1234567.0, 2e21, 1e-7)]
+    ['80710', '0.5', '-1235000', '2e+21', '1e-07']
+    """
+    short = f"{number:.4g}"
+    # Nobody writes 8.071e+04; from 16 digits on a cell has an exponent too.
+    return f"{float(short):.0f}" if "e+" in short and abs(number) < 1e16 else short
 
 
 @dataclass(frozen=True, eq=False)

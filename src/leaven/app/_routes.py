@@ -32,6 +32,7 @@ _FILES = {
     "net.js": "text/javascript; charset=utf-8",
     "view.js": "text/javascript; charset=utf-8",
     "strip.js": "text/javascript; charset=utf-8",
+    "markdown.js": "text/javascript; charset=utf-8",
     "panels.js": "text/javascript; charset=utf-8",
     "boxes.js": "text/javascript; charset=utf-8",
     "app.js": "text/javascript; charset=utf-8",

@@ -231,7 +231,8 @@ class Session:
     def near(self, row: int) -> dict[str, Any]:
         """The near-duplicates of a row, itself among them."""
         with self.lock:
-            return listing(self.knowledge.twins(row), self.board, self.knowledge)
+            found = listing(self.knowledge.twins(row), self.board, self.knowledge)
+            return {**found, "known": self.knowledge.groups is not None}
 
     def cluster(self, number: int | None = None) -> dict[str, Any]:
         """One cluster, by default that with most rows that have no label."""

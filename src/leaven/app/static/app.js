@@ -122,7 +122,7 @@ const app = {
     showSuggestion(found);
     this.showClasses();
     $("near-button").hidden = found.n_twins < 2;
-    $("near-button").replaceChildren(make("kbd", { text: "d" }), " " + plural(found.n_twins, "near-duplicate"));
+    $("near-button").replaceChildren(make("kbd", { text: "d" }), " " + plural(found.n_twins - 1, "near-duplicate"));
     if (!quiet) this.announceRow(found);
   },
 
@@ -156,12 +156,11 @@ const app = {
   label(name) {
     const rows = panel.checkedRows();
     if (rows !== null) return this.labelMany(rows, name);
-    if (!this.current) return this.say("There is no row on the screen.");
     this.answer("label", name, name);
   },
 
   labelMany(rows, name) {
-    if (!rows.length) return this.say("No row is checked.");
+    if (!rows.length) return this.tell("No row is checked.");
     if (!this.canSave()) return;
     const why = panel.kind;
     const next = why === "cluster" ? panel.next : null;
@@ -182,15 +181,14 @@ const app = {
   // No answer is taken that could not be kept, nor one that nobody would read.
   canSave() {
     if (outbox.state !== "full" && !this.ended) return true;
-    this.flash(this.ended ? "This page is done: start leaven annotate again to go on." : "Nothing can be saved at the moment.");
-    this.say($("news").textContent);
+    this.tell(this.ended ? "This page is done: start leaven annotate again to go on." : "Nothing can be saved at the moment.");
     return false;
   },
 
   answer(kind, name, words) {
     if (!this.canSave()) return;
     const found = this.current;
-    if (!found) return this.say("There is no row on the screen.");
+    if (!found) return this.tell("There is no row on the screen.");
     const shown = found.suggestion ? { label: found.suggestion.label, share: found.suggestion.share } : {};
     const action = { kind, rows: [found.row], base: found.base, why: found.why || "history", shown };
     if (name !== undefined) action.label = name;
@@ -209,11 +207,21 @@ const app = {
   },
 
   accept() {
-    if (panel.group !== null) {
-      return this.say("Press the key of a class.");
-    }
-    if (!this.current || !this.current.suggestion) return this.say("There is no suggestion.");
+    if (this.groupIsOpen()) return;
+    if (!this.current || !this.current.suggestion) return this.tell(this.progress.learner || "There is no suggestion for this row yet.");
     this.label(this.current.suggestion.label);
+  },
+
+  // Skip a row, or a cluster; "unsure" is an answer to a row alone.
+  setAside(kind, words) {
+    if (kind === "skip" && panel.kind === "cluster") return this.commands.cluster();
+    if (!this.groupIsOpen()) this.answer(kind, undefined, words);
+  },
+
+  // With many rows to be labeled at the side, the row behind them is not what a key is for.
+  groupIsOpen() {
+    if (panel.group !== null) this.tell("Press the key of a class to label the checked rows, or Esc to go back to the row.");
+    return panel.group !== null;
   },
 
   undo() {
@@ -261,7 +269,7 @@ const app = {
       let row = null;
       while (row === null) {
         const { steps } = await ask("/api/history", this.oldest === null ? {} : { before: this.oldest });
-        if (!steps.length) return this.say("This is the oldest row.");
+        if (!steps.length) return this.tell("This is the oldest row.");
         const older = steps.find(isOlder);
         this.oldest = (older || steps[steps.length - 1]).event;
         if (older) row = older.row;
@@ -294,8 +302,7 @@ const app = {
       then();
     }
     if (!result.ok) {
-      this.flash(result.error);
-      this.say(result.error);
+      this.tell(result.error);
       if (result.status === 409) this.visit(action.rows[0]).catch(() => {});
       return;
     }
@@ -310,8 +317,7 @@ const app = {
   undone(action, result) {
     const what = result.kind === "label" ? "label " + result.label : result.kind;
     const text = "Undone: " + what + (result.n_rows === 1 ? " of row " + (result.row.row + 1) : " of " + plural(result.n_rows, "row")) + ".";
-    this.flash(text);
-    this.say(text);
+    this.tell(text);
     if (!result.row || !["label", "skip", "unsure"].includes(result.kind)) return;
     const { row } = result.row;
     this.past = this.past.filter((item) => item.found.row !== row);
@@ -413,6 +419,12 @@ const app = {
     $("said").textContent = text === $("said").textContent ? text + "\u00a0" : text;
   },
 
+  // For everyone: on the screen for a while, and aloud.
+  tell(text) {
+    this.flash(text);
+    this.say(text);
+  },
+
   flash(text) {
     $("news").hidden = false;
     $("news").textContent = text;
@@ -422,9 +434,7 @@ const app = {
 
   async done() {
     if (!(await outbox.settle())) {
-      const text = "Not done: " + waiting(outbox.waiting.length) + " to be saved.";
-      this.flash(text);
-      return this.say(text);
+      return this.tell("Not done: " + waiting(outbox.waiting.length) + " to be saved.");
     }
     await ask("/api/done", {}, {});
     this.ended = true;
@@ -437,8 +447,8 @@ const app = {
 
   commands: {
     accept: () => app.accept(),
-    skip: () => app.answer("skip", undefined, "skipped"),
-    unsure: () => app.answer("unsure", undefined, "marked unsure"),
+    skip: () => app.setAside("skip", "skipped"),
+    unsure: () => app.setAside("unsure", "marked unsure"),
     undo: () => app.undo(),
     back: () => app.back(),
     forward: () => app.forward(),
@@ -463,8 +473,7 @@ const app = {
     try {
       await this.commands[name]();
     } catch (error) {
-      this.flash(error instanceof Refused ? error.message : "The server does not answer.");
-      this.say($("news").textContent);
+      this.tell(error instanceof Refused ? error.message : "The server does not answer.");
     }
   },
 };

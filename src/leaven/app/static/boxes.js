@@ -59,12 +59,12 @@ const boxes = {
       label: "Name of the new class",
       hint: "Enter adds it; Shift+Enter also labels this row.",
       submit: (name, andLabel) => {
-        if (app.classes.includes(name)) return app.say("There is a class " + name + " already.");
+        if (app.classes.includes(name)) return app.tell("There is a class " + name + " already.");
         outbox.put({ kind: "class", label: name });
         app.trail.push(null);
         app.classes = [...app.classes, name];
         app.showClasses();
-        app.say("New class " + name + ", key " + (CLASS_KEYS[app.classes.length - 1] || "f"));
+        app.tell("New class " + name + ", key " + (classKeys.given.get(name) || "f"));
         if (andLabel === true) app.label(name);
       },
     });

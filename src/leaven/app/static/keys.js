@@ -6,6 +6,11 @@ const KEYS = {
   "/": "search", n: "new", "?": "help", c: "cluster", d: "near", f: "find", m: "note", h: "history", g: "guide", z: "zoom", Escape: "close",
 };
 
+// How far a key moves a long text: in lines, in pages, or to an end.
+const SCROLLS = {
+  ArrowDown: [60, 0], ArrowUp: [-60, 0], PageDown: [0, 0.9], PageUp: [0, -0.9], Home: [-1e9, 0], End: [1e9, 0],
+};
+
 // The key as the page shows it, also with Caps Lock, on a keyboard without Latin letters, and on
 // one that has digits only with Shift.
 function keyOf(event) {
@@ -29,16 +34,20 @@ addEventListener("keydown", (event) => {
   if (typing || !app.start || $("ask").open) return;
   const key = keyOf(event);
   if ((key === "Enter" || key === " ") && event.target.closest("button, a, summary, input")) return;
-  const number = CLASS_KEYS.indexOf(key);
+  // The focus is not on the text, so that the browser would scroll nothing.
+  if (SCROLLS[key] && !event.target.closest("#panel")) {
+    const [pixels, pages] = SCROLLS[key];
+    event.preventDefault();
+    return $("row").scrollBy(0, pixels + pages * $("row").clientHeight);
+  }
   const command = KEYS[key];
-  if (number < 0 && !command) return;
+  if (!CLASS_KEYS.includes(key) && !command) return;
   event.preventDefault();
   if (event.repeat && !["back", "forward"].includes(command)) return; // a key held down is one answer
-  if (number >= 0) {
-    if (number < app.classes.length) app.label(app.classes[number]);
-    return;
-  }
-  app.run(command);
+  if (command) return app.run(command);
+  const name = classKeys.classOf(key);
+  if (name === undefined) app.tell("No class has the key " + key + ".");
+  else app.label(name);
 });
 
 addEventListener("click", (event) => {

@@ -110,7 +110,7 @@ const panel = {
   async furtherCluster() {
     const found = await ask("/api/cluster");
     if (found.n_free) this.showCluster(found);
-    else app.say("Every cluster is labeled.");
+    else app.tell("Every cluster is labeled.");
   },
 
   showCluster(found) {
@@ -130,8 +130,9 @@ const panel = {
 
   async near(row) {
     const found = await ask("/api/near", { row });
+    if (found.n_rows < 2) return app.tell(found.known ? "Row " + (row + 1) + " has no near-duplicates." : "Near-duplicates are not known yet: the rows are still being compared.");
     this.bulk(found);
-    this.show("near", plural(found.n_rows, "near-duplicate"), this.countLine(), this.answers(found), this.lines(found.rows));
+    this.show("near", plural(found.n_rows - 1, "near-duplicate") + " of row " + (row + 1), this.countLine(), this.answers(found), this.lines(found.rows));
     $("panel").focus();
   },
 
@@ -174,42 +175,13 @@ const panel = {
   help() {
     this.group = null;
     const keys = [
-      ["1 2 3 … a b …", "label the row and go to the next"], ["Enter", "accept the suggestion"], ["Space", "skip: the row comes back at the end"],
+      ["1 2 3 … a b …", "label the row and go to the next"], ["Enter", "accept the suggestion"], ["Space", "skip: the row comes back at the end; at a cluster, show the next one"],
       ["x", "unsure: a row for review"], ["u", "undo, any number of times"], ["← →", "walk through the history; a label can be changed there"],
       ["/", "search; Enter leaves the box, then a key labels all rows that are checked"], ["c", "a cluster, to be labeled with one key"],
       ["d", "near-duplicates of this row"], ["z", "zoom an image"], ["f", "find a class by typing"], ["n", "new class"], ["m", "note on this row"],
-      ["h", "history"], ["g", "guidelines"], ["Esc", "close a panel"], ["?", "this list"],
+      ["↑ ↓ PgUp PgDn", "scroll a long text"], ["h", "history"], ["g", "guidelines"], ["Esc", "close a panel"], ["?", "this list"],
     ];
     this.show("help", "Keys", make("dl", { class: "keys" }, ...keys.map(([key, what]) =>
       make("div", {}, make("dt", {}, make("kbd", { text: key })), make("dd", { text: what })))));
   },
 };
-
-// Just enough for guidelines: headings, lists, paragraphs and emphasis, all of it as text.
-function markdown(text) {
-  const parts = [];
-  let list = null;
-  for (const block of text.split(/\n/)) {
-    const heading = block.match(/^(#{1,4})\s+(.*)/);
-    const item = block.match(/^\s*[-*]\s+(.*)/);
-    if (item) {
-      if (!list) parts.push((list = make("ul")));
-      list.append(inline(make("li"), item[1]));
-      continue;
-    }
-    list = null;
-    if (heading) parts.push(inline(make("h3", { class: "heading" }), heading[2]));
-    else if (block.trim()) parts.push(inline(make("p"), block));
-  }
-  return parts;
-}
-
-function inline(element, text) {
-  let last = 0;
-  for (const match of text.matchAll(/\*\*(.+?)\*\*|`(.+?)`/g)) {
-    element.append(text.slice(last, match.index), make(match[1] ? "b" : "code", { text: match[1] || match[2] }));
-    last = match.index + match[0].length;
-  }
-  element.append(text.slice(last));
-  return element;
-}

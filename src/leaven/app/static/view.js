@@ -23,6 +23,29 @@ const waiting = (count) => plural(count, "answer") + (count === 1 ? " waits" : "
 // Letters that are commands are no keys of classes.
 const CLASS_KEYS = [..."1234567890abeijklopqrstvwy"];
 
+// Which key labels with which class. A class whose name is a key has that key: nobody wants to press
+// 1 for a class "0". A key once given stays, also when a class is added later.
+const classKeys = {
+  given: new Map(),
+
+  update(classes) {
+    this.given = new Map([...this.given].filter(([name]) => classes.includes(name)));
+    const taken = new Set(this.given.values());
+    const give = (name, key) => {
+      if (key === undefined || taken.has(key) || this.given.has(name)) return;
+      this.given.set(name, key);
+      taken.add(key);
+    };
+    for (const name of classes) give(name, CLASS_KEYS.find((key) => key === name.toLowerCase()));
+    for (const name of classes) give(name, CLASS_KEYS.find((key) => !taken.has(key)));
+  },
+
+  classOf(key) {
+    const found = [...this.given].find(([, own]) => own === key);
+    return found && found[0];
+  },
+};
+
 function colorOf(number) {
   return "k" + (number % 8);
 }
@@ -30,7 +53,7 @@ function colorOf(number) {
 // A text with the words that speak for the suggestion marked, and quotes folded.
 function textOf(text, words) {
   const box = make("div", { class: "text", dir: "auto" });
-  const lines = text.split("\n");
+  const lines = text.trimEnd().split("\n");
   for (let i = 0; i < lines.length; ) {
     const quoted = lines[i].startsWith(">");
     let j = i;
@@ -85,7 +108,7 @@ function showRow(found, start) {
       small.append(
         make("div", { class: why ? "telling" : "" },
           make("dt", { text: name }),
-          make("dd", { text: cell, dir: "auto" }, why ? make("small", { text: " " + why }) : null)));
+          make("dd", { text: cell, dir: "auto" }, why && why !== cell ? make("small", { text: " " + why }) : null)));
     }
   }
   if (small.children.length) box.append(small);
@@ -146,6 +169,7 @@ function showClasses(found, progress, bulk) {
   const names = JSON.stringify(app.classes);
   if (box.dataset.names !== names) {
     box.dataset.names = names;
+    classKeys.update(app.classes);
     box.classList.toggle("many", many);
     box.replaceChildren(...app.classes.map(classButton));
     if (!app.classes.length) box.append(make("p", { class: "soft" }, "No class yet: press ", make("kbd", { text: "n" }), " to make one."));
@@ -162,12 +186,12 @@ function showClasses(found, progress, bulk) {
   $("bulk-line").hidden = !bulk;
   $("bulk-line").textContent = bulk ? "One key labels " + plural(panel.checkedRows().length, "row") : "";
   const best = box.querySelector(".suggested");
-  if (many && best && suggested !== box.dataset.best) box.scrollTop = best.offsetTop - box.offsetTop - 40;
+  if (many && best && suggested !== box.dataset.best) best.scrollIntoView({ block: "nearest" });
   box.dataset.best = suggested || "";
 }
 
 function classButton(name, i) {
-  const key = CLASS_KEYS[i];
+  const key = classKeys.given.get(name);
   return make("button", { class: "class " + colorOf(i), "data-class": i },
     key ? make("kbd", { text: key }) : null, make("span", { text: name, dir: "auto" }), make("small"));
 }
