@@ -285,3 +285,15 @@ def test_labels_that_need_integers_are_given_as_codes() -> None:
     assert set(fitted.best_estimator.classes_) == {0, 1}
     assert set(fitted.estimator.predict(problem.X)) == {"left", "right"}
     assert (fitted.probabilities.argmax(axis=1) == truth).mean() > 0.9
+
+
+def test_one_label_for_each_of_many_classes_is_no_regression() -> None:
+    """scikit-learn warns of it in every fit; here warnings are errors."""
+    rng = np.random.default_rng(0)
+    truth = np.arange(90) % 30
+    X = rng.normal(scale=9.0, size=(30, 4))[truth] + rng.normal(size=(90, 4))
+    codes = np.where(np.arange(90) < 30, truth, -1)
+    problem = standard_problem(X, codes, np.arange(30))
+    names = ["logistic-regression", "linear-svm", "extra-trees", "self-trained-trees"]
+    found = select(problem, make_candidates(names, problem))
+    assert np.mean(found.probabilities.argmax(axis=1) == truth) > 0.9

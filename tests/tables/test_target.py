@@ -57,6 +57,22 @@ def test_words_for_missing_are_classes_unless_told() -> None:
     assert encode_target(column([1, 2, 9]), missing=["9"]).given.tolist() == [True, True, False]
 
 
+def test_one_label_for_each_of_many_classes_is_a_way_to_begin() -> None:
+    """Where most rows have no label; an id or a free text has a value in most rows."""
+    names = [f"species {i}" for i in range(60)]
+    with pytest.raises(TableError, match="60 labels in 299 rows"):
+        encode_target(column(names + [None] * 239))
+    found = encode_target(column(names + [None] * 240))
+    assert len(found.classes) == 60
+    assert found.notes == [
+        "Each of the 60 classes in 't' has one label: none can be held out, so that the "
+        "expected accuracy is a guess. Label a second row of some of them."
+    ]
+    sentences = [f"The customer of row {i} wrote that it does not work." for i in range(60)]
+    with pytest.raises(TableError, match="looks like an id or a free text"):
+        encode_target(column(sentences + [None] * 1_000))
+
+
 def test_notes() -> None:
     (note,) = encode_target(column(["0", "1", "-1", "-1", "0", "1"])).notes
     assert note.startswith("2 cells with -1 in 't'")
@@ -128,8 +144,9 @@ def test_dates_and_names_that_occur_once_are_no_classes() -> None:
     with pytest.raises(TableError, match=r"30 distinct dates such as '01.01.2024' in 45 labeled"):
         encode_target(column([*days[:30], *days[:15], None]))
     names = [f"customer {i}" for i in range(51)]
-    with pytest.raises(TableError, match=r"51 labels, no two of them alike, such as 'customer 0'"):
+    with pytest.raises(TableError, match=r"51 labels in 52 rows, no two .*'customer 0'") as caught:
         encode_target(column([*names, None]))
+    assert "label a second row of one of them" in str(caught.value)
     # One row of each class is a way to begin, and a few dates may name batches.
     assert len(encode_target(column([*names[:50], None])).classes) == 50
     assert len(encode_target(column([*names, names[0], None])).classes) == 51

@@ -374,8 +374,10 @@ def fit_rows(
     The labels are the names of ``classes``; leaven's own classifiers take them encoded.
     """
     labeled = codes != UNLABELED
-    # The rows were checked when the problem was made.
-    with config_context(assume_finite=True):
+    with warnings.catch_warnings(), config_context(assume_finite=True):
+        # The rows were checked when the problem was made, and the labels are classes: with one
+        # label of each scikit-learn takes them for numbers, and says so for every tree.
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         if kind == SUPERVISED:
             rows = np.flatnonzero(labeled)
             return estimator.fit(X[rows], classes[codes[rows]])

@@ -28,8 +28,15 @@ FEW_INTEGER_CLASSES = 20
 """More distinct integers than this, most of them there once, are a quantity."""
 
 FEW_DISTINCT = 50
-"""More labels than this, of which no two are alike, are names. With fewer, someone may have
+"""More labels than this, of which no two are alike, may be names. With fewer, someone has
 labeled one row of each class."""
+
+ROWS_PER_CLASS = 5
+"""Rows per label from which more labels without a second of their kind are classes too: an id
+or a free text has a value in most rows."""
+
+LONG_LABEL = 40
+"""Characters of the typical label above which it is a sentence and not the name of a class."""
 
 _MOST_LISTED = 10
 """Class names in a note; the others are counted."""
@@ -148,7 +155,7 @@ def encode_target(
             f"labeled rows: this is not a class column (at most {MAX_CLASSES:,} classes). Is it "
             "an id or a free text?"
         )
-    _refuse_names(labels[labeled], n_distinct, name)
+    _refuse_names(labels[labeled], n_distinct, len(labels), name)
     try:
         classes, codes = encode_labels(labels)
     except ValueError as error:
@@ -165,7 +172,7 @@ def encode_target(
     if doubts and strict:
         raise TableError(f"{' '.join(doubts)} Correct the labels, or do without strict.")
     counts = np.bincount(codes[codes != UNLABELED], minlength=len(classes))
-    notes.extend(doubts + _lone_classes(classes[counts == 1], name))
+    notes.extend(doubts + _lone_classes(classes[counts == 1], len(classes), name))
     return Target(values, classes, codes, notes, doubts)
 
 
@@ -247,8 +254,8 @@ def _refuse_quantities(labels: pd.Series, name: str, *, from_text: bool) -> None
         )
 
 
-def _refuse_names(labels: pd.Series, n_distinct: int, name: str) -> None:
-    """Raise if no label occurs twice, or most are dates that occur once: these are no classes."""
+def _refuse_names(labels: pd.Series, n_distinct: int, n_rows: int, name: str) -> None:
+    """Raise if the labels look like ids, texts or dates, which occur once each, and not classes."""
     few = FEW_DISTINCT if n_distinct == len(labels) else FEW_INTEGER_CLASSES
     if n_distinct <= few or n_distinct <= len(labels) / 2:
         return
@@ -259,10 +266,14 @@ def _refuse_names(labels: pd.Series, n_distinct: int, name: str) -> None:
             f"{len(labels):,} labeled rows: this is no column of classes. Label by month or year, "
             "if that is meant."
         )
-    if n_distinct == len(labels):
+    if n_distinct < len(labels):
+        return
+    is_long = labels.astype(str).str.len().median() > LONG_LABEL
+    if is_long or n_rows < ROWS_PER_CLASS * n_distinct:
         raise TableError(
-            f"Target {name!r} holds {n_distinct:,} labels, no two of them alike, such as "
-            f"{first!r}: this is no column of classes. Is it an id or a free text?"
+            f"Target {name!r} holds {n_distinct:,} labels in {n_rows:,} rows, no two of them "
+            f"alike, such as {first!r}: it looks like an id or a free text. If these are classes, "
+            "label a second row of one of them."
         )
 
 
@@ -291,10 +302,15 @@ def _stray_spaces(classes: NDArray[Any], name: str) -> list[str]:
     return [f"Classes of {name!r} with spaces around the name: {_listed(strays)}."]
 
 
-def _lone_classes(lone: NDArray[Any], name: str) -> list[str]:
+def _lone_classes(lone: NDArray[Any], n_classes: int, name: str) -> list[str]:
     """Notes on classes with one label, of which none can be held out."""
     if not len(lone):
         return []
+    if n_classes > FEW_DISTINCT and len(lone) == n_classes:
+        return [
+            f"Each of the {n_classes:,} classes in {name!r} has one label: none can be held out, "
+            "so that the expected accuracy is a guess. Label a second row of some of them."
+        ]
     return [
         f"One label only of class {_listed(lone.tolist())} in {name!r}: how well it is found "
         "cannot be estimated."
