@@ -187,9 +187,10 @@ def compare(name: str, folder: Path, memory: str, kinds: list[str]) -> dict[str,
             apart = np.abs(np.subtract(one["numbers"], numbers)).max()
             line += f"  apart {apart:.0e}"
         print(line, flush=True)
-    if {"one worker", "two workers"} <= found.keys():
-        ratio = found["one worker"]["seconds"] / found["two workers"]["seconds"]
-        print(f"  {name:6} two workers against one: {ratio:.2f} times as fast")
+    for kind in ("one worker", "one process"):
+        if {kind, "two workers"} <= found.keys():
+            ratio = found[kind]["seconds"] / found["two workers"]["seconds"]
+            print(f"  {name:6} two workers against {kind}: {ratio:.2f} times as fast", flush=True)
     return found
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from leaven._labels import class_prior, encode_labels, labeled_mask, mask_labels, one_hot
+from leaven._labels import _as_array, class_prior, encode_labels, labeled_mask, mask_labels, one_hot
 
 PARTLY = [
     ([7, -1, 3], [3, 7], np.int64),
@@ -113,3 +113,13 @@ def test_class_prior_forms():
 def test_bad_priors(prior, message):
     with pytest.raises(ValueError, match=message):
         class_prior(prior, np.array([0, 1]), np.array(["x", "y"]))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int64", "float32", "bool"])
+def test_numbers_of_a_series_are_read_as_those_of_an_array(dtype):
+    # Cell by cell, this took longer than the iterations of EM on partitions of a Dask DataFrame.
+    values = np.array([1, 0, 1, 1, 0], dtype=dtype)
+    assert _as_array(pd.Series(values)).dtype == values.dtype
+    classes, codes = encode_labels(pd.Series(values, index=[4, 3, 2, 1, 0]))
+    assert classes.dtype == values.dtype
+    assert_array_equal(codes, [1, 0, 1, 1, 0])

@@ -283,7 +283,10 @@ def _as_array(y: Any) -> NDArray[Any]:
     if isinstance(y, pd.DataFrame):
         y = y.to_numpy()
     if isinstance(y, (pd.Series, pd.Index)):
-        y = y.array
+        # Marks need no objects where the cells are numbers of numpy; a Python object per cell
+        # would take longer than an iteration of EM.
+        plain = isinstance(y.dtype, np.dtype) and y.dtype.kind in "biuf"
+        y = y.to_numpy() if plain else y.array
     if isinstance(y, pd.api.extensions.ExtensionArray):
         # Nullable, categorical and string arrays: as objects, their marks survive.
         return np.asarray(y.astype(object), dtype=object)
@@ -303,13 +306,13 @@ def _from_objects(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]
     given = values[~missing]
     if not len(given):
         return values, missing
-    kinds = {_kind(value) for value in given}
+    kinds = {_kind(each) for each in set(map(type, given))}
     if kinds == {"str"}:
         _refuse_minus_one(np.asarray(given == str(UNLABELED), dtype=bool))
         _refuse_empty(np.asarray(given == "", dtype=bool))
         return values, missing
     if kinds == {"str", "int"} and all(
-        value == UNLABELED for value in given if _kind(value) == "int"
+        value == UNLABELED for value in given if _kind(type(value)) == "int"
     ):
         _refuse_minus_one(np.array([True]))
     if len(kinds) > 1 and kinds != {"int", "float"}:
@@ -338,14 +341,14 @@ def _from_objects(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]
     return typed, missing
 
 
-def _kind(value: Any) -> str:
-    if isinstance(value, str):
+def _kind(of: type) -> str:
+    if issubclass(of, str):
         return "str"
-    if isinstance(value, (bool, np.bool_)):
+    if issubclass(of, (bool, np.bool_)):
         return "bool"
-    if isinstance(value, (int, np.integer)):
+    if issubclass(of, (int, np.integer)):
         return "int"
-    if isinstance(value, (float, np.floating)):
+    if issubclass(of, (float, np.floating)):
         return "float"
     return "other"
 

@@ -6,7 +6,6 @@ what is to be computed is a function of one partition, and knows nothing of Dask
 
 from leaven.partitions._collections import (
     Block,
-    DaskPartitions,
     LocalPartitions,
     Partitions,
     as_partitions,
@@ -15,6 +14,7 @@ from leaven.partitions._collections import (
 )
 from leaven.partitions._jobs import JobPartitions
 from leaven.partitions._labels import classes_in, codes_of, merge_classes
+from leaven.partitions._on_dask import DaskPartitions
 from leaven.partitions._survey import Survey, answers, survey
 
 __all__ = [

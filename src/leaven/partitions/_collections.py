@@ -14,9 +14,7 @@ from leaven._dask import is_dask
 from leaven._optional import import_optional
 from leaven.partitions._jobs import JobPartitions
 from leaven.partitions._merge import call, merge_in_order
-
-# Partial results that one task merges: Dask's own default for reductions of dataframes.
-SPLIT_EVERY = 8
+from leaven.partitions._on_dask import DaskPartitions
 
 T = TypeVar("T")
 _NOTHING = object()
@@ -113,106 +111,8 @@ class _Prepared:
                 yield self.function(block, *self.shared, *own)
 
 
-class DaskPartitions:
-    """Partitions as Dask tasks, for whichever scheduler is active.
-
-    The methods are those of :class:`LocalPartitions`; functions must be importable by name, since
-    they may run in another process. Nothing is kept between two passes that was not persisted
-    by whoever made the tasks: memory is bounded by the partitions being worked on, and a lost
-    worker's tasks run again.
-
-    Parameters
-    ----------
-    blocks : list of dask.delayed.Delayed
-
-    Examples
-    --------
-    >>> from operator import add
-    >>> import dask
-    >>> from leaven.partitions import DaskPartitions
-    >>> DaskPartitions([dask.delayed([1, 2]), dask.delayed([3])]).reduce(sum, add)
-    6
-    """
-
-    def __init__(self, blocks: Sequence[Any]) -> None:
-        self.blocks = list(blocks)
-
-    @property
-    def n_partitions(self) -> int:
-        """Number of partitions."""
-        return len(self.blocks)
-
-    def prepare(
-        self, function: Callable[..., Any], *shared: Any, each: Any = None
-    ) -> DaskPartitions:
-        """Tasks on top of these; nothing is computed."""
-        dask = import_optional("dask", extra="dask", needed_by="A Dask collection")
-        run = dask.delayed(_call_held, pure=False)
-        # Arguments go into the graph once; Dask need not look for tasks inside of them.
-        held = [dask.delayed(argument, pure=False, traverse=False) for argument in shared]
-        name = dask.delayed(_Function(function), pure=False, traverse=False)
-        blocks = []
-        for number, block in enumerate(self.blocks):
-            own = [] if each is None else [dask.delayed(each[number], pure=False, traverse=False)]
-            blocks.append(run(name, number, block, *held, *own))
-        return DaskPartitions(blocks)
-
-    def map(self, function: Callable[..., T], *shared: Any, each: Any = None) -> list[T]:
-        """Return one result per partition."""
-        dask = import_optional("dask", extra="dask", needed_by="A Dask collection")
-        return list(dask.compute(*self.prepare(function, *shared, each=each).blocks))
-
-    def reduce(self, function: Callable[..., T], merge: Callable[[T, T], T], *shared: Any) -> T:
-        """Merge :data:`SPLIT_EVERY` results at a time until one is left."""
-        dask = import_optional("dask", extra="dask", needed_by="A Dask collection")
-        if not self.blocks:
-            raise ValueError("There is no partition.")
-        results = self.prepare(function, *shared).blocks
-        join = dask.delayed(_merge_all, pure=False)
-        name = dask.delayed(_Function(merge), pure=False, traverse=False)
-        while len(results) > 1:
-            groups = range(0, len(results), SPLIT_EVERY)
-            results = [join(name, *results[start : start + SPLIT_EVERY]) for start in groups]
-        total: T = dask.compute(results[0])[0]
-        return total
-
-    def to_array(self, lengths: Sequence[int], shape: tuple[int, ...], dtype: Any) -> Any:
-        """One lazy Dask array from tasks that give ``lengths`` rows of ``shape`` each."""
-        array = import_optional("dask.array", extra="dask", needed_by="A Dask collection")
-        graphs = import_optional("dask.highlevelgraph", extra="dask", needed_by="A Dask array")
-        # By hand, since `concatenate` drops partitions without rows.
-        name = f"leaven-{self.blocks[0].key}"
-        last = (0,) * len(shape)
-        layer = {(name, i, *last): (_same, block.key) for i, block in enumerate(self.blocks)}
-        graph = graphs.HighLevelGraph.from_collections(name, layer, dependencies=self.blocks)
-        chunks = (tuple(lengths), *((size,) for size in shape))
-        return array.Array(graph, name, chunks, dtype=dtype)
-
-
-def _same(block: T) -> T:
-    return block
-
-
 Partitions = LocalPartitions | JobPartitions | DaskPartitions
 """Any kind of partitions: all have ``prepare``, ``map`` and ``reduce``."""
-
-
-class _Function:
-    """Hides a function from Dask, which would take a callable argument for a task."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
-
-
-def _call_held(held: _Function, number: int, block: Any, *more: Any) -> Any:
-    return call(held.function, number, block, *more)
-
-
-def _merge_all(held: _Function, *results: Any) -> Any:
-    total = results[0]
-    for result in results[1:]:
-        total = held.function(total, result)
-    return total
 
 
 def is_partitioned(X: Any) -> bool:

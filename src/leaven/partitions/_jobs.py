@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import joblib
 
-from leaven.partitions._merge import call, merge_in_order
+from leaven.partitions._merge import merge_in_order
+from leaven.partitions._steps import Step, run_steps
 
 T = TypeVar("T")
-
-
-class _Step(NamedTuple):
-    function: Callable[..., Any]
-    shared: tuple[Any, ...]
-    each: Any
 
 
 class JobPartitions:
@@ -44,7 +39,7 @@ class JobPartitions:
 
     def __init__(self, sources: Sequence[Any], n_jobs: int | None = None) -> None:
         self.sources, self.n_jobs = sources, n_jobs
-        self._steps: tuple[_Step, ...] = ()
+        self._steps: tuple[Step, ...] = ()
 
     @property
     def n_partitions(self) -> int:
@@ -53,25 +48,21 @@ class JobPartitions:
 
     def __iter__(self) -> Iterator[Any]:
         """Make the partitions, in order."""
+        shared = [step.shared_by_all() for step in self._steps]
         calls = (
-            joblib.delayed(_run)(self._steps_of(number), number, source)
+            joblib.delayed(run_steps)(
+                shared, [step.of(number) for step in self._steps], number, source
+            )
             for number, source in enumerate(self.sources)
         )
         yield from joblib.Parallel(self.n_jobs, return_as="generator")(calls)
-
-    def _steps_of(self, number: int) -> list[tuple[Callable[..., Any], tuple[Any, ...]]]:
-        """Functions of one partition, with their arguments."""
-        return [
-            (function, shared if each is None else (*shared, each[number]))
-            for function, shared, each in self._steps
-        ]
 
     def prepare(
         self, function: Callable[..., Any], *shared: Any, each: Any = None
     ) -> JobPartitions:
         """Take down what is to be done in each pass."""
         prepared = JobPartitions(self.sources, self.n_jobs)
-        prepared._steps = (*self._steps, _Step(function, shared, each))
+        prepared._steps = (*self._steps, Step(function, shared, each))
         return prepared
 
     def map(self, function: Callable[..., T], *shared: Any, each: Any = None) -> list[T]:
@@ -82,10 +73,3 @@ class JobPartitions:
         """Return the merged results; ``merge(a, b)`` may change ``a``."""
         results: Iterator[T] = iter(self.prepare(function, *shared))
         return merge_in_order(results, merge)
-
-
-def _run(steps: list[tuple[Callable[..., Any], tuple[Any, ...]]], number: int, source: Any) -> Any:
-    block = source
-    for function, more in steps:
-        block = call(function, number, block, *more)
-    return block

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leaven._compat import num_samples
-from leaven.partitions._collections import Block, DaskPartitions, LocalPartitions, Partitions
+from leaven.partitions._collections import Block, LocalPartitions, Partitions
 from leaven.partitions._labels import classes_in, merge_classes
+from leaven.partitions._on_dask import DaskPartitions
 
 
 class Survey(NamedTuple):
