@@ -5,16 +5,20 @@ The studies use leaven as anyone could, by its public names, and are not part of
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from studies import (  # each registers its tables
+    demonstrations,  # noqa: F401
     generative_framework,  # noqa: F401
     harmonic_fields,  # noqa: F401
     naive_bayes,  # noqa: F401
+    naive_bayes_figures,  # noqa: F401
     transduction_digits,  # noqa: F401
     transduction_documents,  # noqa: F401
 )
+from studies.agreement import RANKS_HEAD, rank_lines, write_numbers
 from studies.figures import can_draw, draw_cells
 from studies.registry import (
     SOURCES,
@@ -24,6 +28,7 @@ from studies.registry import (
     find_tables,
 )
 from studies.report import (
+    RANKS,
     Draw,
     Report,
     html_section,
@@ -70,10 +75,26 @@ def reproduce(ids: Sequence[str], run: Run | None = None) -> list[Report]:
         wanted, here = run.select(table), table.here()
         names = [name for name in wanted if name in here]
         if names:
+            start = time.process_time()
             outcome = table.run(table, run, names)
+            seconds = add_seconds(run.store, table.id, time.process_time() - start)
             missing = [name for name in wanted if name not in here]
-            reports.append(make_report(table, outcome, missing))
+            reports.append(make_report(table, outcome, missing, seconds))
     return reports
+
+
+def add_seconds(store: Path | None, table: str, seconds: float) -> float:
+    """Note processor time beside the store; return all that a table has taken with it.
+
+    A run that is stopped and resumed takes its time in parts, and the page is to state the sum.
+    """
+    if store is None:
+        return seconds
+    path = store.with_name(f"{store.stem}-seconds.txt")
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f"{table} {seconds:.2f}\n")
+    noted = (line.split() for line in path.read_text(encoding="utf-8").splitlines())
+    return sum(float(spent) for each, spent in noted if each == table)
 
 
 def write_pages(
@@ -99,9 +120,18 @@ def write_pages(
     paths = []
     for source in dict.fromkeys(report.table.source for report in reports):
         of_source = [report for report in reports if report.table.source == source]
-        for report in filter(lambda each: can_draw(each.cells), of_source):
-            draw_cells(report.cells, folder / "images" / f"{report.table.id}.png")
+        for report in of_source:
+            write_numbers(report, folder)
+            image = folder / "images" / f"{report.table.id}.png"
+            if report.draw is not None:
+                image.parent.mkdir(parents=True, exist_ok=True)
+                report.draw(image)
+            elif can_draw(report.cells):
+                draw_cells(report.cells, image, report.table.score)
         pages = {f"{source.lower()}.md": {r.table.id: markdown_section(r) for r in of_source}}
+        ranks = rank_lines(folder) if source == "S1" else []
+        if ranks:
+            pages[f"{source.lower()}.md"][RANKS] = "\n".join([RANKS_HEAD, "", *ranks])
         if as_html:
             pages[f"{source.lower()}.html"] = {r.table.id: html_section(r, draw) for r in of_source}
         for name, sections in pages.items():

@@ -12,6 +12,7 @@ import pandas as pd
 
 from leaven.plotting import plot_learning_curves
 from studies import TABLES, Run, listing, reproduce, write_pages
+from studies.agreement import agreement_lines, update_agreement
 from studies.registry import find_tables, is_installed
 
 
@@ -34,6 +35,11 @@ from studies.registry import find_tables, is_installed
     help="SQLite file to keep results in and resume from [default: OUT/results.sqlite].",
 )
 @click.option("--html/--no-html", "as_html", default=True, help="Write HTML pages too.")
+@click.option(
+    "--page",
+    type=click.Path(dir_okay=False, exists=True, path_type=Path),
+    help='With "agreement": the Markdown page to put its table into.',
+)
 def main(
     tables: tuple[str, ...],
     trials: int | None,
@@ -43,15 +49,23 @@ def main(
     out: Path,
     store: Path | None,
     as_html: bool,
+    page: Path | None,
 ) -> None:
     """Run published experiments again and put our numbers beside the printed ones.
 
-    TABLE is an id such as S1-3.3, a source such as S1, or "all"; "list", or nothing, lists all.
+    TABLE is an id such as S1-3.3, a source such as S1, or "all"; "list", or nothing, lists all;
+    "agreement" counts how many numbers of the tables in OUT agree with the published ones.
     A run that was stopped resumes where it stopped. Tables that are on the page already stay
     there.
     """
     if not tables or tables == ("list",):
         click.echo("\n".join(listing(list(TABLES.values()))))
+        return
+    if tables == ("agreement",):
+        if page is None:
+            click.echo("\n".join(agreement_lines(out)))
+        else:
+            update_agreement(page, out)
         return
     if jobs == 0:
         raise click.UsageError("--jobs must not be 0. Use 1, or -1 for all cores.")

@@ -135,7 +135,7 @@ class CurvePlan:
     ) -> NDArray[np.intp]:
         """Class codes of the test rows, of shape (n_sizes, n_test)."""
         with threadpool_limits(1, user_api="blas"):  # trials are what runs side by side
-            trial = _Trial(self, codes, n_classes, order)
+            trial = CurveTrial(self, codes, n_classes, order)
             tested = self.features.start(test)
             if self.method.active:
                 return trial.asked(sizes, tested)
@@ -144,7 +144,7 @@ class CurvePlan:
             return predicted(tested, model).T
 
 
-class _Trial:
+class CurveTrial:
     """The training rows of one trial."""
 
     def __init__(
@@ -155,6 +155,8 @@ class _Trial:
         self.codes = codes[order]
         self.true_mean = np.bincount(codes, minlength=n_classes) / len(codes)
         self.settings = Settings(1.0, self.method.max_iter, self.method.tol)
+        # Rows of the last batch, the most certain at the end.
+        self.last_asked: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 
     def labels(self, sizes: tuple[int, ...]) -> NDArray[np.intp]:
         """Labels at each size, of shape (n_rows, n_sizes)."""
@@ -242,6 +244,7 @@ class _Trial:
                 # a random order, and the first of equals is as good as any.
                 uncertain = np.argsort(margin(shares).round(9), kind="stable")
                 ask = pool[uncertain[: following - size]]
+                self.last_asked = ask
                 labels[ask, 0] = self.codes[ask]
         return np.array(result)
 

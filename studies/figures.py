@@ -26,7 +26,7 @@ def can_draw(cells: pd.DataFrame) -> bool:
     return is_installed("matplotlib") and bool(by_labels or cells["published"].notna().any())
 
 
-def draw_cells(cells: pd.DataFrame, path: Path) -> Path:
+def draw_cells(cells: pd.DataFrame, path: Path, score: str = "accuracy") -> Path:
     """Draw the cells of a report into a file.
 
     Parameters
@@ -35,11 +35,13 @@ def draw_cells(cells: pd.DataFrame, path: Path) -> Path:
         ``dataset``, ``method``, ``mean``, ``se``, ``published`` and ``published_se``.
     path : Path
         Its suffix is the format.
+    score : str, default="accuracy"
+        What the numbers are.
     """
     from matplotlib import pyplot as plt
 
     by_labels = bool(cells["dataset"].str.match(LABELS).all())
-    figure = _curves(cells) if by_labels else _against_printed(cells)
+    figure = _curves(cells, score) if by_labels else _against_printed(cells)
     path.parent.mkdir(parents=True, exist_ok=True)
     # Without the version of matplotlib in it the same figure gives the same file.
     figure.savefig(path, dpi=80, bbox_inches="tight", metadata={"Software": None})
@@ -47,7 +49,7 @@ def draw_cells(cells: pd.DataFrame, path: Path) -> Path:
     return path
 
 
-def _curves(cells: pd.DataFrame) -> Any:
+def _curves(cells: pd.DataFrame, score: str) -> Any:
     from matplotlib import pyplot as plt
 
     parts = cells["dataset"].str.extract(LABELS)
@@ -67,7 +69,7 @@ def _curves(cells: pd.DataFrame) -> Any:
             ax.errorbar(
                 curve["n"], curve["mean"], curve["se"], label=method, linestyle=style, capsize=2
             )
-        ax.set(xscale="log", xlabel="labels", ylabel="accuracy", title=what)
+        ax.set(xscale="log", xlabel="labels", ylabel=score, title=what)
         ax.set_xticks(sorted(set(cells["n"])), labels=map(str, sorted(set(cells["n"]))))
         ax.minorticks_off()
     axes.flat[-1].legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))

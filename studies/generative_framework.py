@@ -398,6 +398,7 @@ def add_all() -> None:
             "70, 90 or 97 % without a label, in five divisions of each. One to 15 components per "
             f"class, chosen by cross-validation on the labeled documents.{caption}",
             partial(mixture_run, other=other),
+            reading="how documents become numbers, by NB and EM of tables 2.1 to 2.3",
             quick=("split-97",),
             needs=partial(needed, "20news-bydate"),
         )
@@ -455,6 +456,7 @@ def add_all() -> None:
             f"{how} The graph is {best}, the best one of table 3.{digit} in the source."
             + (" γ of the SVM is divided by the variance of the pixels." if data in GAMMA else ""),
             partial(supervised_run, data=data, kind=best),
+            reading="γ of the SVM, by its row in table 3.7" if data in GAMMA else "",
             quick=("split-97",) if data == "20news-bydate" else tuple(map(split_name, SPLITS)),
             needs=partial(needed, data),
         )

@@ -23,7 +23,7 @@ from leaven.datasets import load, load_newsgroup_pair, make_two_grids
 from leaven.evaluation import DrawProtocol, Split
 from leaven.graph import ExponentialCosine, FullGraph, Gaussian, GivenGraph, Graph, KNNGraph
 from leaven.graph_based import HarmonicClassifier, learn_length_scales
-from studies.estimators import NO_ROWS, UNLABELED, Transducer, encode, random_order
+from studies.estimators import NO_ROWS, UNLABELED, Transducer, random_order
 from studies.prepared import KernelVote, OnRows, RowGraph, prepared, row_numbers
 from studies.published import read_published
 from studies.registry import Outcome, Run, Table, no_numbers, register
@@ -335,33 +335,6 @@ def scales_run(table: Table, run: Run, datasets: list[str]) -> Outcome:
     return Outcome(pd.concat(frames, ignore_index=True))
 
 
-def entropy_run(table: Table, run: Run, datasets: list[str]) -> Outcome:
-    """Mean entropy of the CMN probabilities of table 1, in nats, on one draw as in the source."""
-    share = QUICK_SHARE if run.quick else 1
-    steps = QUICK_SCALES if run.quick else SCALE_STEPS
-    X, y = digits("1 against 2", share)
-    _, codes = encode(y)
-    split = RandomProtocol("entropy", n_labeled=N_LEARNED).split(codes, 0)
-    given = np.full(len(codes), UNLABELED)
-    labeled = split.order[:N_LEARNED]
-    given[labeled] = codes[labeled]
-    rows = []
-    for name in datasets:
-        found = learn_length_scales(
-            X,
-            given,
-            prior="labeled",
-            smoothing=EPSILON,
-            initial=SIGMA,
-            max_iter=steps if name == "end" else 1,
-        )
-        bits = found.entropy if name == "end" else found.entropy_trace[0]
-        rows.append({"dataset": name, "method": "entropy", "trial": 0, "n_labeled": N_LEARNED,
-                     "entropy": float(bits) * np.log(2), "seconds": 0.0, "status": "ok",
-                     "message": ""})  # fmt: skip
-    return Outcome(pd.DataFrame(rows))
-
-
 def grids_run(table: Table, run: Run, datasets: list[str]) -> Outcome:
     """Figure 5: entropies with one length scale and with one for each feature."""
     X, _, given = make_two_grids(return_labeled=True)
@@ -389,15 +362,6 @@ def published_scales() -> pd.DataFrame:
     methods = rows["metric"].replace({"cmn-accuracy": "CMN", "thresh-accuracy": "thresh"})
     index = pd.MultiIndex.from_arrays([rows["split"], methods], names=["dataset", "method"])
     return pd.DataFrame({"mean": rows["value"].to_numpy() / 100, "se": np.nan}, index=index)
-
-
-def published_entropies() -> pd.DataFrame:
-    """Entropies of table 1; "bits" there, but 0.6931 is ln 2: they are nats."""
-    frame = read_published("f1")
-    rows = frame[(frame["source"] == "S2") & (frame["metric"] == "entropy-bits")]
-    methods = ["entropy"] * len(rows)
-    index = pd.MultiIndex.from_arrays([rows["split"], methods], names=["dataset", "method"])
-    return pd.DataFrame({"mean": rows["value"].to_numpy(), "se": np.nan}, index=index)
 
 
 def published_grids() -> pd.DataFrame:
@@ -442,23 +406,6 @@ def add_all() -> None:
             **accuracy,
         )
     )
-    register(
-        add(
-            "1-entropy",
-            "Entropy of the labels before and after learning the length scales",
-            ("start", "end"),
-            ("entropy",),
-            f"One draw of 92 labels of 2,200 images, as in the source. {STAND_IN} The source "
-            "prints bits, but its start is ln 2 = 0.6931, the most that two classes can have in "
-            "nats.",
-            published_entropies(),
-            entropy_run,
-            score="mean entropy of the unlabeled rows after class mass normalization, in nats",
-            value="entropy",
-            quick=("start", "end"),
-            needs=lambda name: "mnist",
-        )
-    )
     problems = tuple(PROBLEMS)
     register(
         add(
@@ -498,6 +445,7 @@ def add_all() -> None:
             "that it prints. The random walk is smoothed by ε = 0.01.",
             published_grids(),
             grids_run,
+            reading="the coordinates of the grids, by the printed entropies",
             score="mean label entropy of the unlabeled rows, in bits",
             value="entropy",
             quick=("two grids",),

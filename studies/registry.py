@@ -97,10 +97,13 @@ class Outcome:
         Tidy results as :func:`compare` gives them, with the methods of the table.
     choices : dict
         For a data set and a method, what was chosen, such as ``"λ = 0.2"``.
+    draw : callable, default=None
+        ``draw(path)`` draws a figure of its own; None is the figure of any other table.
     """
 
     results: pd.DataFrame
     choices: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    draw: Callable[[Path], Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +130,8 @@ class Table:
         Small data sets, for ``--quick``.
     printed_figure : str, default=""
         What the source draws, for those who do not have it at hand.
+    reading : str, default=""
+        What was chosen by looking at the published numbers: agreement is then by construction.
     needs : callable
         The name in :func:`leaven.datasets.list_available` of a data set.
     """
@@ -145,6 +150,7 @@ class Table:
     quick: tuple[str, ...] = ()
     needs: Callable[[str], str] = str
     printed_figure: str = ""
+    reading: str = ""
 
     @property
     def id(self) -> str:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,9 @@ COLUMNS = [
 ]  # fmt: skip
 
 VERDICTS = {-1: "better", 0: "no difference", 1: "worse"}
+
+RANKS = "ranks"
+"""Name of the section of mean ranks, which stands after the tables."""
 
 Draw = Callable[[pd.DataFrame], str]
 """Draws learning curves of a table as an SVG."""
@@ -67,6 +71,10 @@ class Report:
         What failed, one line a data set and method.
     results : DataFrame
         Tidy results of all trials.
+    draw : callable, default=None
+        Draws the figure of the table, where it has one of its own.
+    seconds : float, default=nan
+        Processor time of all runs of this table with the store.
     """
 
     table: Table
@@ -75,6 +83,17 @@ class Report:
     n_trials: int
     failed: list[str]
     results: pd.DataFrame
+    draw: Callable[[Path], Any] | None = None
+    seconds: float = np.nan
+
+    def trials(self) -> str:
+        """Number of trials, and the data sets that have fewer."""
+        counts = self.results.groupby("dataset", sort=False)["trial"].nunique()
+        fewer: dict[int, list[str]] = {}
+        for name, n in counts[counts < self.n_trials].items():
+            fewer.setdefault(int(n), []).append(str(name))
+        parts = [f"{n} on {', '.join(names)}" for n, names in sorted(fewer.items(), reverse=True)]
+        return f"{self.n_trials}{' (' + '; '.join(parts) + ')' if parts else ''}"
 
     def summary(self) -> list[str]:
         """What to know before reading the table, a line each."""
@@ -98,11 +117,14 @@ class Report:
                     f"has the same sign in {same} ({same / len(clear):.0%}), and our test gives "
                     f"the same verdict in {int((clear['sign'] == clear['published_sign']).sum())}."
                 )
-        seconds = f"{self.results['seconds'].sum():,.0f}" if "seconds" in self.results else "no"
-        lines.append(
-            f"Trials: {self.n_trials}. Data sets: {cells['dataset'].nunique()}. Fits and "
-            f"predictions took {seconds} seconds, on a machine that had other things to do."
-        )
+        lines.append(f"Trials: {self.trials()}. Data sets: {cells['dataset'].nunique()}.")
+        if np.isfinite(self.seconds):
+            lines.append(
+                f"Processor time: {self.seconds:,.0f} seconds, without what other tables had left "
+                "in the store."
+            )
+        if self.table.reading:
+            lines.append(f"Chosen by looking at the published numbers: {self.table.reading}.")
         if self.missing:
             lines.append(f"Not at hand, and left out: {', '.join(self.missing)}.")
         ran = {*self.results["dataset"], *self.missing}
@@ -113,7 +135,9 @@ class Report:
         return lines
 
 
-def make_report(table: Table, outcome: Outcome, missing: list[str]) -> Report:
+def make_report(
+    table: Table, outcome: Outcome, missing: list[str], seconds: float = np.nan
+) -> Report:
     """Put our numbers beside the published ones."""
     results = outcome.results
     good = results[results["status"] == "ok"]
@@ -143,7 +167,8 @@ def make_report(table: Table, outcome: Outcome, missing: list[str]) -> Report:
         for (dataset, method), texts in failed
     ]
     n_trials = int(results["trial"].nunique())
-    return Report(table, pd.DataFrame(rows, columns=COLUMNS), missing, n_trials, lines, results)
+    cells = pd.DataFrame(rows, columns=COLUMNS)
+    return Report(table, cells, missing, n_trials, lines, results, outcome.draw, seconds)
 
 
 def _published(table: Table, dataset: str, method: str, first: str) -> dict[str, float]:
@@ -244,7 +269,7 @@ def markdown_section(report: Report) -> str:
     for text in head_lines(report):
         lines += [escape_markdown(text), ""]
     lines += [f"- {escape_markdown(text)}" for text in report.summary()]
-    if can_draw(report.cells):
+    if report.draw is not None or can_draw(report.cells):
         lines += ["", f"![{escape_markdown(report.table.title)}](images/{report.table.id}.png)"]
         if report.table.printed_figure:
             lines += ["", escape_markdown(f"In the source: {report.table.printed_figure}")]
@@ -314,7 +339,8 @@ def update_page(page: str, sections: dict[str, str], *, source: str, as_html: bo
         registry.
     """
     all_sections = {}
-    for known in (each for each, table in TABLES.items() if table.source == source):
+    ids = [each for each, table in TABLES.items() if table.source == source]
+    for known in [*ids, RANKS]:
         text = sections.get(known) or _section(page, f"table {known}")
         if text is not None:
             all_sections[known] = text

@@ -23,7 +23,7 @@ def test_curves_by_number_of_labels(tmp_path: Path) -> None:
     ]
     cells = pd.DataFrame(rows, columns=COLUMNS)
     assert figures.can_draw(cells)
-    drawn = figures._curves(cells)
+    drawn = figures._curves(cells, "accuracy")
     line = drawn.axes[0].containers[0].lines[0]
     assert line.get_xdata().tolist() == [20, 40]
     assert_allclose(np.asarray(line.get_ydata(), dtype=float), [0.6, 0.8])

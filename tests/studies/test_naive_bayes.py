@@ -25,7 +25,7 @@ from leaven.generative import (
 from leaven.model_selection import AdaptiveKFold, tune
 from studies import SOURCES, TABLES, Run, listing, reproduce, write_pages
 from studies import naive_bayes as tables
-from studies.curves import NaiveBayesCurve, _folds, _Trial
+from studies.curves import CurveTrial, NaiveBayesCurve, _folds
 from studies.data import ORDERS, gaussian_twin, ordered, prepare
 from studies.estimators import UNLABELED
 from studies.published import published_areas, read_published
@@ -43,8 +43,8 @@ def discrete(n: int = 60, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
     return pd.DataFrame(values.astype(str)).astype("category"), codes
 
 
-def trial_of(method: NaiveBayesCurve, X: pd.DataFrame, codes: np.ndarray) -> _Trial:
-    return _Trial(method.curve_plan(X), codes, 2, np.arange(len(codes)))
+def trial_of(method: NaiveBayesCurve, X: pd.DataFrame, codes: np.ndarray) -> CurveTrial:
+    return CurveTrial(method.curve_plan(X), codes, 2, np.arange(len(codes)))
 
 
 # The facts

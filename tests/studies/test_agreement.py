@@ -1,0 +1,120 @@
+"""The table of agreement and the mean ranks, from numbers in files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from studies.__main__ import main
+from studies.agreement import (
+    Agreement,
+    agreement_lines,
+    areas_of,
+    count_agreement,
+    published_ranks,
+    rank_lines,
+    update_agreement,
+)
+
+
+def cells(**columns: list[object]) -> pd.DataFrame:
+    frame = pd.DataFrame(columns)
+    n = len(frame)
+    defaults = {
+        "dataset": [f"set {i}" for i in range(n)], "method": ["NB"] * n, "mean": [1.0] * n,
+        "published": [1.0] * n, "published_se": [0.1] * n, "z": [0.0] * n,
+        "published_sign": [float("nan")] * n, "same_direction": [False] * n, "trials": [7] * n,
+        "seconds": [12.3] * n,
+    }  # fmt: skip
+    return pd.DataFrame({**defaults, **columns})
+
+
+def save(frame: pd.DataFrame, folder: Path, table: str) -> None:
+    (folder / "numbers").mkdir(exist_ok=True)
+    frame.to_csv(folder / "numbers" / f"{table}.csv", index=False)
+
+
+def test_counts_by_hand() -> None:
+    frame = cells(
+        z=[0.5, -2.0, 2.5, -3.1, 9.0, float("nan")],
+        published_se=[0.1, 0.1, 0.1, 0.1, float("nan"), 0.1],
+        published_sign=[1.0, -1.0, 0.0, 1.0, 1.0, float("nan")],
+        same_direction=[True, False, True, True, True, False],
+    )
+    # The fifth has no published standard error and the sixth no number.
+    assert count_agreement(frame) == Agreement(4, 2, 3, 3, 2)
+
+
+def test_the_table_adds_up(tmp_path: Path) -> None:
+    save(cells(z=[0.0, 2.5, 4.0], trials=[25, 100, 100]), tmp_path, "S1-3.3")
+    save(cells(z=[1.0, 1.0]), tmp_path, "S1-3.4")
+    save(cells(z=[1.0] * 5), tmp_path, "S1-orders")
+    lines = agreement_lines(tmp_path)
+    row = next(line for line in lines if line.startswith("| S1-3.3 |"))
+    assert row.startswith("| S1-3.3 | 25 to 100 | 3 | 3 | 1 | 2 (67%) |  | 12 | order of the cl")
+    # Readings beside each other count neither numbers nor signs; their seconds do.
+    total = next(line for line in lines if line.startswith("| **S1"))
+    assert total == "| **S1, tables of the source** |  |  | 5 | 3 | 4 (80%) |  | 37 |  |"
+    assert lines[-1].startswith("Not run: ")
+    assert "S1-3.5" in lines[-1]
+    assert "S1-3.4" not in lines[-1]
+
+
+def test_the_page_keeps_the_rest(tmp_path: Path) -> None:
+    save(cells(z=[0.0]), tmp_path, "S1-3.4")
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- agreement -->\nold\n<!-- end of agreement -->\nafter\n")
+    result = CliRunner().invoke(main, ["agreement", "--out", str(tmp_path), "--page", str(page)])
+    assert result.exit_code == 0, result.output
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("before\n<!-- agreement -->\n| table |")
+    assert text.endswith(".\n<!-- end of agreement -->\nafter\n")
+    assert "old" not in text
+    page.write_text("no place\n")
+    with pytest.raises(ValueError, match=r"has no place for the table: add the lines"):
+        update_agreement(page, tmp_path)
+
+
+def areas(**methods: list[float]) -> pd.DataFrame:
+    wide = pd.DataFrame(methods, index=["a", "b", "c", "d", "e"])
+    long = wide.rename_axis("dataset").reset_index().melt("dataset", var_name="method")
+    return cells(
+        dataset=long["dataset"].tolist(),
+        method=long["method"].tolist(),
+        mean=long["value"].tolist(),
+        published=(10 - long["value"]).tolist(),
+    )
+
+
+def test_ranks_of_several_tables(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    save(areas(NB=[1, 2, 3, 4, 5], SSNB=[2, 3, 4, 5, 4]), tmp_path, "S1-3.3")
+    save(areas(NB=[1, 2, 3, 4, 5], ALNB=[0.5, 0.5, 0.5, 0.5, 0.5]), tmp_path, "S1-6.1")
+    save(areas(NB=[1, 2, 3, 4, 5], ALSSNB=[9, 9, 9, 9, 9]), tmp_path, "S1-6.3")
+    found = areas_of(tmp_path, ("3.3", "6.1", "6.3"))
+    assert found is not None
+    assert list(found[0].columns) == ["NB", "SSNB", "ALNB", "ALSSNB"]
+    lines = rank_lines(tmp_path)
+    row = next(line for line in lines if line.startswith("| 6.14 |"))
+    # By hand: NB is second four times and third once, SSNB the other way round; the published
+    # areas are ours turned upside down.
+    assert "| ALNB 1.00, NB 2.20, SSNB 2.80, ALSSNB 4.00 |" in row
+    assert "| ALSSNB 1.00, SSNB 2.20, NB 2.80, ALNB 4.00 |" in row
+    # q of the studentized range for 4 methods is 2.569 (Demšar 2006): 2.569 sqrt(4 * 5 / 30).
+    assert row.endswith("| 2.10 |")
+    assert (tmp_path / "images" / "S1-figure-6.14.png").is_file()
+
+
+def test_no_ranks_without_tables(tmp_path: Path) -> None:
+    assert rank_lines(tmp_path) == []
+
+
+def test_published_ranks_of_figure_4_1() -> None:
+    # Counted by hand in table 4.1: of 28 data sets SSNB-lambda is never last.
+    ranks = published_ranks(("4.1",))
+    assert ranks.sum() == pytest.approx(6.0)
+    assert ranks.idxmin() == "SSNB-lambda"
+    assert ranks.idxmax() == "SSNB"
