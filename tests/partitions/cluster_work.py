@@ -159,7 +159,17 @@ def killed_in_em(client, folder):
     before = pids(client)
     found = numbers_of(few_steps().fit(rows, da.from_array(y, chunks=50)), X)
     client.wait_for_workers(2, timeout=120)
-    return {"em": (found, expected), "workers": (before, pids(client))}
+    # What was persisted is not read again, whatever passes there are.
+    log = folder / "persisted reads"
+    kept = da.from_array(X, chunks=(50, -1)).map_blocks(read_rows, str(log), 0, meta=X[:0])
+    kept = client.persist(kept)
+    again = numbers_of(few_steps().fit(kept, da.from_array(y, chunks=50)), X)
+    return {
+        "em": (found, expected),
+        "workers": (before, pids(client)),
+        "persisted": (again, expected),
+        "reads": len(log.read_text().splitlines()),
+    }
 
 
 def pids(client):

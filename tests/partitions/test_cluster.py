@@ -104,6 +104,12 @@ def test_em_survives_a_killed_worker(answers):
     assert_same(found["em"], atol=1e-8)
 
 
+def test_persisted_rows_are_read_once(answers):
+    found = piece(answers, "killed")
+    assert found["reads"] == 3
+    assert_same(found["persisted"], atol=1e-8)
+
+
 def test_trials_of_a_lost_worker_are_computed_again_and_none_twice(answers):
     work = piece(answers, "trials")
     found, expected = work["compare"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from operator import add
 
 import numpy as np
@@ -26,6 +27,7 @@ from leaven.partitions import (
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
+Callback = pytest.importorskip("dask.callbacks").Callback
 
 
 class Stream:
@@ -83,6 +85,66 @@ def test_prepared_partitions_are_partitions():
 def test_an_iterator_is_kept_for_the_second_pass():
     partitions = LocalPartitions(iter([[1], [2]]))
     assert partitions.map(sum) == partitions.map(sum) == [1, 2]
+
+
+def doubled(number, calls):
+    calls.append(number)
+    return [2 * number]
+
+
+def with_first(block, first):
+    return [*first, *block]
+
+
+def extended(one, other):
+    one.extend(other)  # as merges of statistics do
+    return one
+
+
+def same(block):
+    return block
+
+
+def tasks_run(do):
+    """How many tasks a computation takes, and what it gives."""
+    keys = []
+    with Callback(pretask=lambda key, *_: keys.append(key)):
+        found = do()
+    return len(keys), found
+
+
+@pytest.mark.parametrize("annotated", [False, True])
+def test_a_partition_is_one_task_per_pass_unless_its_tasks_are_annotated(annotated):
+    calls = []
+    with dask.annotate(priority=3) if annotated else nullcontext():
+        made = [dask.delayed(doubled, pure=False)(i, calls) for i in range(5)]
+        made = [dask.delayed(sorted, pure=False)(each) for each in made]
+    parts = DaskPartitions(made).prepare(joined, "-").prepare(joined, "+")
+    with dask.config.set(scheduler="synchronous"):
+        n_tasks, found = tasks_run(lambda: parts.map(len))
+    assert found == [3] * 5
+    assert sorted(calls) == [0, 1, 2, 3, 4]
+    # With one for the steps, which all partitions share.
+    assert (n_tasks > 10) if annotated else (n_tasks <= 6)
+
+
+def test_what_partitions_share_is_made_once_per_pass():
+    calls = []
+    first = dask.delayed(doubled, pure=False)(7, calls)
+    made = [dask.delayed(with_first, pure=False)([i], first) for i in range(4)]
+    with dask.config.set(scheduler="synchronous"):
+        parts = DaskPartitions(made)
+        assert parts.map(sum) == [14, 15, 16, 17]
+        assert len(calls) == 1
+        assert parts.reduce(sum, add) == 62
+    assert len(calls) == 2
+
+
+def test_a_merge_that_changes_its_argument_leaves_the_partitions_alone():
+    parts = DaskPartitions([dask.delayed([i], pure=False) for i in range(20)])
+    with dask.config.set(scheduler="synchronous"):
+        for _ in range(2):
+            assert parts.reduce(same, extended) == list(range(20))
 
 
 def refuse(block, error):

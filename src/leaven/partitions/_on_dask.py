@@ -170,10 +170,12 @@ def _apart(blocks: list[Any]) -> list[Any] | None:
             key = left.pop()
             if key in own:
                 continue
-            if key in seen:
+            # A key that the graph does not hold is that of data on a worker.
+            if key in seen or key not in every:
                 return None
-            own[key] = every[key]
-            left.extend(core.get_dependencies(every, key))
+            own[key] = task = every[key]
+            needed = getattr(task, "dependencies", None)
+            left.extend(core.get_dependencies(every, key) if needed is None else needed)
         seen.update(own)
         found.append(_Alone(own, block.key))
     return found
