@@ -156,6 +156,26 @@ def test_a_table_keeps_its_port(tmp_path, fruit, monkeypatch):
     assert address() != first
 
 
+def test_two_users_of_one_table_keep_a_port_each(tmp_path, fruit, monkeypatch):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        usual = free.getsockname()[1]
+    monkeypatch.setattr("leaven.app._annotate.PORT", usual)
+
+    def serve(user):
+        options = AnnotateOptions(classes=("a", "b"), port=usual, user=user)
+        return open_page(fruit, "kind", tmp_path / "l.db", options, learner=None)
+
+    with serve("ann") as page, serve("bob") as other:
+        first, second = page.address, other.address
+    assert first != second
+    # The page of each finds its server again, whoever is the first to start it.
+    with serve("ann") as page, serve("bob") as other:
+        assert (page.address, other.address) == (first, second)
+    with serve("bob") as other, serve("ann") as page:
+        assert (page.address, other.address) == (first, second)
+
+
 def test_a_page_for_every_network_tells_both_addresses(tmp_path, fruit, capsys, monkeypatch):
     options = AnnotateOptions(classes=("a", "b"), host="0.0.0.0", port=0)
     with open_page(fruit, "kind", tmp_path / "l.db", options, learner=None) as page:

@@ -83,6 +83,18 @@ def test_the_command_serves_suggests_and_ends_cleanly(fruit, tmp_path):
     assert read_table(out)["kind"].tolist()[:2] == ["cherry", "apple"]
 
 
+def test_done_ends_the_command_and_says_where_the_labels_are(fruit, tmp_path):
+    file = tmp_path / "fruit.csv"
+    fruit.to_csv(file, index=False)
+    command = Command(file, "--classes", ",".join(CLASSES))
+    for row in range(3):
+        command.ask("/api/actions", {"actions": [label(row, row, CLASSES[0])]})
+    command.ask("/api/done", {})
+    said = command.process.communicate(timeout=60)[1]
+    assert command.process.returncode == 0
+    assert said == f"3 of 40 rows have a label; all labels are in {file}.labels.db.\n"
+
+
 def test_a_second_server_takes_the_next_port_and_both_share_the_file(start):
     one = start(user="ann", port=18710)
     two = start(user="bob", port=one.port)

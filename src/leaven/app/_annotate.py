@@ -256,6 +256,7 @@ def open_page(
     True
     """
     check_method(options.method)
+    user = options.user or account()
     store = EventStore(labels)
     try:
         sheet = Sheet(
@@ -266,7 +267,7 @@ def open_page(
             images=options.images,
             content=store.fact("columns"),
         )
-        sock = free_socket(options.host, _wanted_port(store, options.port))
+        sock = free_socket(options.host, _wanted_port(store, user, options.port))
     except BaseException:
         store.discard()
         raise
@@ -277,7 +278,7 @@ def open_page(
         session = Session(
             sheet,
             store,
-            options.user or account(),
+            user,
             learner=made,
             classes=options.classes,
             guide=options.guide,
@@ -287,7 +288,7 @@ def open_page(
         windows = Windows()
         token = token_of(session.seed)
         if options.port:
-            keep_port(session.seed, port)
+            keep_port(_served(session.seed, user), port)
         open_to_all = options.host in EVERYWHERE
         names = {LOCAL, "localhost", socket.gethostname() if open_to_all else options.host}
         hosts = frozenset(f"{_in_address(name)}:{port}" for name in names)
@@ -314,11 +315,16 @@ def open_page(
         )
 
 
-def _wanted_port(store: EventStore, port: int) -> int:
-    """The port at which this table was served before, where any would do."""
+def _wanted_port(store: EventStore, user: str, port: int) -> int:
+    """The port at which this user was served this table before, where any would do."""
     seed = store.fact("seed")
-    before = port_of(seed) if port == PORT and seed is not None else None
+    before = port_of(_served(seed, user)) if port == PORT and seed is not None else None
     return port if before is None else before
+
+
+def _served(seed: str, user: str) -> str:
+    """What a port is remembered for: two users of one table have two servers."""
+    return f"{seed} {user}"
 
 
 def _in_address(host: str) -> str:

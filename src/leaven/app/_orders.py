@@ -113,7 +113,8 @@ def interleave(
     Parameters
     ----------
     main, drawn, checks : iterable of int
-        Rows of the chosen order, in random order, and those to check.
+        Rows of the chosen order, in random order also those that others have labeled, and those
+        to check.
     name : str
         Of the chosen order.
     start : int
@@ -132,32 +133,31 @@ def interleave(
     >>> interleave([1, 2], [3], [], name="useful", start=8, n_rows=3)
     [(1, 'useful'), (3, 'random'), (2, 'useful')]
     """
-    sources: dict[str, Iterator[int]] = {
-        name: iter(main),
-        CHECK: iter(checks),
-    }
-    if name != RANDOM:
-        sources[RANDOM] = iter(drawn)
+    own = iter(main)
+    # Also beside an order that is random itself: it leaves out what others have labeled, and only
+    # rows that several people label show whether they agree.
+    others: dict[str, Iterator[int]] = {RANDOM: iter(drawn), CHECK: iter(checks)}
     chosen: dict[int, str] = {}
     turn = start
     while len(chosen) < n_rows:
-        kind = _whose_turn(turn, name)
+        kind = _whose_turn(turn)
         turn += 1
-        row = _next_new(sources.get(kind, iter(())), chosen)
-        if row is None and kind != name:
-            kind, row = name, _next_new(sources[name], chosen)
+        row = None if kind is None else _next_new(others[kind], chosen)
         if row is None:
+            kind, row = name, _next_new(own, chosen)
+        if row is None or kind is None:
             break
         chosen[row] = kind
     return list(chosen.items())
 
 
-def _whose_turn(turn: int, name: str) -> str:
+def _whose_turn(turn: int) -> str | None:
+    """The kind of question whose turn it is; None for the chosen order."""
     if turn % RANDOM_EVERY == RANDOM_EVERY - 1:
         return RANDOM
     if turn % CHECK_EVERY == CHECK_EVERY // 2:
         return CHECK
-    return name
+    return None
 
 
 def _next_new(rows: Iterator[int], chosen: dict[int, str]) -> int | None:

@@ -40,16 +40,16 @@ def token_of(table: str, folder: Path | None = None) -> str:
     return token
 
 
-def port_of(table: str, folder: Path | None = None) -> int | None:
-    """Return the port at which a table was served last, or None."""
-    port = _read(_PORTS, folder).get(table)
+def port_of(served: str, folder: Path | None = None) -> int | None:
+    """Return the port at which a table was served to a user last, or None."""
+    port = _read(_PORTS, folder).get(served)
     return port if isinstance(port, int) and 0 < port < 65536 else None
 
 
-def keep_port(table: str, port: int, folder: Path | None = None) -> None:
-    """Remember the port of a table."""
-    if port_of(table, folder) != port:
-        _keep(_PORTS, table, port, folder)
+def keep_port(served: str, port: int, folder: Path | None = None) -> None:
+    """Remember the port of a table and its user."""
+    if port_of(served, folder) != port:
+        _keep(_PORTS, served, port, folder)
 
 
 def state_folder() -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 
@@ -132,14 +133,21 @@ def annotate(
                 click.echo(f"From other computers: {page.elsewhere}", err=True)
             if not no_browser and not _open_browser(page.address):
                 click.echo("No browser was found: open the address above.", err=True)
-            try:
+            # Ctrl-C and a polite kill are ways to end it beside "Done", not errors.
+            with contextlib.suppress(KeyboardInterrupt, SystemExit):
                 page.wait()
-            except (KeyboardInterrupt, SystemExit):
-                # Ctrl-C and a polite kill are the ways to end it, not errors.
-                click.echo(f"All labels are in {path}.", err=True)
+            _say_what_is_there(page.session.board.counts(), path)
             if output is not None:
                 output.write(page.result())
                 click.echo(f"Written to {out}", err=True)
+
+
+def _say_what_is_there(counts: dict[str, int], path: Path) -> None:
+    n_labeled = counts["given"] + counts["hand"] + counts["bulk"]
+    click.echo(
+        f"{n_labeled:,} of {counts['n_rows']:,} rows have a label; all labels are in {path}.",
+        err=True,
+    )
 
 
 def _offer(target: str, columns: list[str]) -> None:
