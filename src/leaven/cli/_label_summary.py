@@ -17,7 +17,6 @@ STANDARD_STREAM = "-"
 _MOST_CLASSES = 20  # one line each, half of the screen
 _MOST_COLUMNS = 12  # names in one sentence, about two lines
 _ASKED_COLUMNS = 4  # enough to recognize a row
-_ASKED_WIDTH = 40  # characters of a cell: two columns of text side by side
 _MOST_SUSPECTS = 10  # row numbers on one line; the file marks all of them
 
 
@@ -148,24 +147,64 @@ def _print_asked(screen: Any, result: LabelingResult) -> None:
     from rich.text import Text
 
     target = result.summary.target
-    names = {str(column): column for column in result.table.columns}
+    names = {str(column) for column in result.table.columns}
     # Vectors and pixels are learned from, but are no columns of the table.
     wanted = [result.image_column, *result.summary.columns]
     columns = [each for each in wanted if each is not None and each in names][:_ASKED_COLUMNS]
+    lines = [
+        [
+            f"{int(row) + 1:,}",
+            *(
+                result.passage(int(row), column, screen.width)
+                for column in [f"{target}_predicted", *columns]
+            ),
+        ]
+        for row in result.ask
+    ]
+    header = ["row", f"{target}_predicted", *columns]
+    widths = _column_widths([header, *lines], screen.width)
     shown = Table(
         box=box.SIMPLE, show_edge=False, title="Label these rows next", title_justify="left"
     )
-    widest = max(len(str(int(row) + 1)) for row in result.ask) if len(result.ask) else 1
-    shown.add_column("row", justify="right", no_wrap=True, min_width=widest)
-    for column in [f"{target}_predicted", *columns]:
-        shown.add_column(Text(column), max_width=_ASKED_WIDTH, no_wrap=True, overflow="ellipsis")
-    for row in result.ask:
+    for place, (name, width) in enumerate(zip(header, widths, strict=True)):
+        shown.add_column(
+            Text(name),
+            justify="left" if place else "right",
+            width=width,
+            no_wrap=True,
+            overflow="ellipsis",
+        )
+    for line, row in zip(lines, result.ask, strict=True):
+        # As wide as its column is now: a passage is chosen for the room that there is.
         cells = [
-            result.table[names[column]].iloc[int(row)]
-            for column in [f"{target}_predicted", *columns]
+            result.passage(int(row), column, width)
+            for column, width in zip(header[1:], widths[1:], strict=True)
         ]
-        shown.add_row(f"{int(row) + 1:,}", *(Text(" ".join(str(cell).split())) for cell in cells))
+        shown.add_row(line[0], *(Text(cell) for cell in cells))
     screen.print(shown)
+
+
+def _column_widths(lines: list[list[str]], room: int) -> list[int]:
+    """Widths of columns that fit: the row number in full, the others as far as there is room.
+
+    Rich takes from all columns alike, down to none, if a table is too wide and no cell may wrap.
+
+    Examples
+    --------
+    >>> from leaven.cli._label_summary import _column_widths
+    >>> _column_widths([["row", "kind", "text"], ["1,204", "bug", 90 * "x"]], 40)
+    [5, 4, 23]
+    """
+    wanted = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
+    left = room - 3 * len(wanted) + 1  # a space on both sides, and one between two columns
+    widths = [wanted[0], *([0] * (len(wanted) - 1))]
+    left -= wanted[0]
+    # The narrow ones first: what they leave goes to the wide ones.
+    order = sorted(range(1, len(wanted)), key=lambda place: wanted[place])
+    for done, place in enumerate(order):
+        widths[place] = max(min(wanted[place], left // (len(order) - done)), 1)
+        left -= widths[place]
+    return widths
 
 
 def _remarks(summary: LabelingSummary) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leaven.report._text import name, safe, table
+from leaven.report._text import LONGEST_CELL, name, safe, table
 from leaven.report._thumbnails import Thumbnails
 from leaven.tables import LabelingResult
 
@@ -45,6 +45,7 @@ class Rows:
         self._thumbnails = Thumbnails(result)
         pictures = self._thumbnails.column
         own.sort(key=lambda place: str(result.table.columns[place]) != pictures)
+        self._result = result
         self._table = result.table
         self._used = [place for text, place in columns.items() if text in used]
         # Vectors and pixels are no columns of the table. Those of a text or an image are known by
@@ -80,7 +81,11 @@ class Rows:
         found = []
         for column, cell in self.cells(row):
             shown = self._thumbnails.of(cell) if column == self._thumbnails.column else ""
-            found.append(shown + safe(cell))
+            # Of a long text the passage that tells its class, where only a part fits.
+            is_text = isinstance(cell, str) and len(cell) > LONGEST_CELL
+            found.append(
+                shown + safe(self._result.passage(row, column, LONGEST_CELL) if is_text else cell)
+            )
         return found
 
     def hardest(self, n_rows: int) -> tuple[NDArray[np.intp], list[int]]:

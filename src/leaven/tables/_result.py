@@ -15,10 +15,11 @@ from leaven.model_selection import SafeReport
 from leaven.tables._embed import Embedding
 from leaven.tables._embed_images import ImageVectors
 from leaven.tables._images import Pixels
-from leaven.tables._kinds import IMAGE_PATHS
+from leaven.tables._kinds import IMAGE_PATHS, TEXT, as_cells
 from leaven.tables._labeler import TableLabeler, fitted_classifier
 from leaven.tables._model import TableModel
 from leaven.tables._options import LabelingOptions
+from leaven.tables._passage import MAX_TEXTS, telling_passage, word_weights
 from leaven.tables._prepare import TablePreparer
 from leaven.tables._select import TableSelection
 
@@ -194,6 +195,44 @@ class LabelingResult:
             return None
         reasons = self.preparer.dropped_
         return next((name for name, why in reasons.items() if why == IMAGE_PATHS), None)
+
+    def passage(self, row: int, column: str, width: int = 80) -> str:
+        """Return a cell as one line; of a long text the passage that tells its class.
+
+        Parameters
+        ----------
+        row : int
+            Its position.
+        column : str
+            Of the table.
+        width : int, default=80
+            Characters at most, where the column is one of texts.
+
+        Returns
+        -------
+        str
+        """
+        place = [str(name) for name in self.table.columns].index(column)
+        cell = self.table.iloc[row, place]
+        if column not in self._text_columns or (pd.api.types.is_scalar(cell) and pd.isna(cell)):
+            return " ".join(str(cell).split())
+        return telling_passage(str(cell), self._word_weights(column, place), width)
+
+    @property
+    def _text_columns(self) -> set[str]:
+        used = {name for name, kind in self.summary.columns.items() if kind == TEXT}
+        return used if self.embedding is None else used | set(self.embedding.columns)
+
+    def _word_weights(self, column: str, place: int) -> dict[str, float]:
+        """The words of a column by how much they tell of the class; computed once."""
+        kept = self.__dict__.setdefault("_kept_word_weights", {})
+        if column not in kept:
+            n_rows = len(self.table)
+            rows = np.unique(np.linspace(0, n_rows - 1, min(n_rows, MAX_TEXTS)).astype(np.intp))
+            texts = as_cells(self.table.iloc[rows, place]).astype(str).tolist()
+            kept[column] = word_weights(texts, self.probabilities.to_numpy(dtype=float)[rows])
+        found: dict[str, float] = kept[column]
+        return found
 
     def __repr__(self) -> str:
         summary = self.summary
