@@ -49,7 +49,7 @@ from leaven.app._sheet import Sheet
 from leaven.datasets import load_example
 
 REACH = 200  # random labels whose accuracy is to be reached
-KEYS = int(os.environ.get("LEAVEN_KEYS", "300"))  # of one measurement
+KEYS = int(os.environ.get("LEAVEN_KEYS", "300"))  # of one measurement, where there are rows enough
 PAUSE = 0.05  # seconds between keys: a person who reads is slower
 QUIET = 2.0  # seconds without work after which the learner rests
 TEST_EVERY = 5  # steps of ten labels
@@ -139,6 +139,8 @@ class Served:
     def __init__(self, table: pd.DataFrame, with_learner: bool) -> None:
         context = multiprocessing.get_context("fork")  # the table need not be sent
         self.truth = table["truth"].tolist()
+        # Four measurements, ten labels before them, and the rows that pages have prefetched.
+        self.n_keys = min(KEYS, (len(table) - 110) // 4)
         self.pipe, theirs = context.Pipe()
         shown, classes = table[["text", "topic"]], tuple(sorted(set(self.truth)))
         self.began = time.perf_counter()
@@ -192,7 +194,7 @@ class Keys:
         self.send("GET", "/api/questions?n=1")
         return 1000 * (time.perf_counter() - start)
 
-    def run(self, n_keys: int = KEYS, pause: float = PAUSE) -> np.ndarray:
+    def run(self, n_keys: int, pause: float = PAUSE) -> np.ndarray:
         # Anew for each run: the server closes a connection that says nothing for five seconds.
         self.connection = http.client.HTTPConnection(self.host, timeout=120)
         times: list[float] = []
@@ -240,14 +242,15 @@ class Screen:
         page.goto(served.address)
         page.wait_for_selector("#number:not(:empty)")
         page.evaluate(WATCH)
-        for number in range(KEYS):
+        for number in range(served.n_keys):
             page.keyboard.press(str(1 + number % len(set(served.truth))))
             time.sleep(PAUSE)
         while page.evaluate("outbox.waiting.length"):
             time.sleep(0.1)
         waits = np.array(page.evaluate("waits"))
         page.close()
-        assert len(waits) == KEYS, f"{KEYS - len(waits)} of {KEYS} keys showed no other row"
+        missed = served.n_keys - len(waits)
+        assert not missed, f"{missed} of {served.n_keys} keys showed no other row"
         return waits
 
     def end(self) -> None:
@@ -281,7 +284,7 @@ def measure(table: pd.DataFrame, with_learner: bool, screen: Screen) -> None:
         before = served.tell(word)
         pid, began = before["learner"], time.perf_counter()
         spent = processor_seconds(pid) if pid else 0.0
-        server, shown = keys.run(), screen.run(served)
+        server, shown = keys.run(served.n_keys), screen.run(served)
         busy = (processor_seconds(pid) - spent) / (time.perf_counter() - began) if pid else 0.0
         n_models = served.tell("look")["models"] - before["models"]
         state = {"rest": "rests", "learn": "refits"}[word] if with_learner else "none"
