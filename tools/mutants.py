@@ -2,47 +2,44 @@
 
 ``python -m tools.mutants 200 --seed 0`` draws 200 places in ``src/leaven``: a comparison or an
 operator is exchanged for its opposite, a constant is moved by one, a condition is negated. Each
-mutant lives in a copy of the repository, and the tests of its package run on it until the first
-failure. The survivors are listed; each deserves a test, or a word why nobody can tell it from
-the original.
+mutant lives in a copy of the repository. The tests of its package that reach the line run on it,
+the cheapest first, until one fails. Which test reaches which line is recorded once per file of
+tests (``tools/reached.py``), when it is needed, and kept under ``build/mutants``. The survivors are
+listed; each deserves a test, or a word why nobody can tell it from the original.
 
 The places that are known to be equivalent stand in ``tools/equivalent_mutants.txt``, one
-``path:function:change`` on a line, with the reason behind a ``#``.
+``path:function:change`` on a line, with the reason behind a ``#``. They are drawn like the others,
+so that a seed means the same mutants before and after, and not counted.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import importlib
 import os
 import random
+import re
 import shutil
-import signal
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-import pytest
+from tools.reached import Atlas, Reach, atlas, is_recorded, run_tests
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "leaven"
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.txt")
+CACHE = ROOT / "build" / "mutants"
 
-LIBRARIES = (
-    "networkx",
-    "pandas",
-    "scipy.optimize",
-    "scipy.sparse.csgraph",
-    "scipy.stats",
-    "sklearn.ensemble",
-    "sklearn.semi_supervised",
-    "sklearn.utils.estimator_checks",
-)
+# Recorded seconds of the tests that run together: most mutants are noticed by the first group,
+# and the tests of the last one run for survivors only.
+GROUPS = (4.0, 30.0, 120.0)
+# Seconds that tests may take on top of a multiple of what they took without the mutant.
+PATIENCE = 20.0
 # What a line is exchanged for: the nearest operator that still gives a value of the same kind.
 EXCHANGES: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.GtE,
@@ -80,6 +77,9 @@ class Mutant:
     column: int
     function: str
     change: str
+    first: int = 0
+    last: int = 0
+    """The lines of the statement, without the body of a compound one."""
 
     @property
     def key(self) -> str:
@@ -95,18 +95,30 @@ class _Places(ast.NodeVisitor):
         self.wanted = wanted
         self.found: list[Mutant] = []
         self._functions: list[str] = []
+        self._span = (0, 0)
+
+    def visit(self, node: ast.AST) -> None:
+        if isinstance(node, ast.stmt):
+            body = getattr(node, "body", None)
+            last = body[0].lineno - 1 if body else node.end_lineno or node.lineno
+            outer, self._span = self._span, (node.lineno, max(node.lineno, last))
+            super().visit(node)
+            self._span = outer
+        else:
+            super().visit(node)
 
     def _offer(self, node: ast.AST, line: int, column: int, change: str) -> bool:
         function = ".".join(self._functions) or "module"
-        self.found.append(Mutant(self.path, line, column, function, change))
+        self.found.append(Mutant(self.path, line, column, function, change, *self._span))
         return self.wanted == len(self.found) - 1
 
-    def _scope(self, node: ast.FunctionDef | ast.ClassDef) -> None:
+    def _scope(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
         self._functions.append(node.name)
         self.generic_visit(node)
         self._functions.pop()
 
     visit_FunctionDef = _scope
+    visit_AsyncFunctionDef = _scope
     visit_ClassDef = _scope
 
     def visit_arguments(self, node: ast.arguments) -> None:
@@ -182,29 +194,45 @@ def mutated(path: str, source: str, number: int) -> str:
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
-def tests_of_module(path: str) -> list[list[str]]:
-    """Name the tests that are to notice a change in a module, the quickest first.
+def tests_of_module(path: str, root: Path, function: str = "module") -> list[str]:  # noqa: PT028
+    """Name the files of tests that are to notice a change in a module, the likeliest first.
 
-    Its doctests and the file of its name come before those of the package, so that most mutants
-    take some seconds.
+    These are its doctests and the file of its name, then the files of the package that mention the
+    function, those that mention another name of the module, and the rest; small ones first, for
+    large ones hold the checks of whole families.
     """
     package, name = path.split("/")[0], path.split("/")[-1].removeprefix("_")
     named = TESTS_OF.get(path, [f"tests/test_{name}" if package == path else f"tests/{package}"])
-    wide = [name for name in named if (ROOT / name).exists()] or ["tests"]
-    own = f"tests/{path.rpartition('/')[0]}/test_{name}".replace("//", "/")
-    first = [f"src/leaven/{path}", *([own] if (ROOT / own).exists() else [])]
-    return [first, wide]
+    places = [root / each for each in named if (root / each).exists()] or [root / "tests"]
+    source = root / "src" / "leaven" / path
+    tree = ast.parse(source.read_text(encoding="utf-8") if source.exists() else "")
+    defined = {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+
+    def rank(file: Path) -> tuple[bool, bool, bool, int]:
+        words = set(re.findall(r"\w+", file.read_text(encoding="utf-8")))
+        return (
+            file.name != f"test_{name}",
+            words.isdisjoint(function.split(".")),
+            words.isdisjoint(defined),
+            file.stat().st_size,
+        )
+
+    files = [
+        file
+        for place in places
+        for file in (place.glob("**/test_*.py") if place.is_dir() else [place])
+    ]
+    files.sort(key=rank)
+    return [f"src/leaven/{path}", *(file.relative_to(root).as_posix() for file in files)]
 
 
 def draw(n: int, seed: int) -> list[tuple[Mutant, int]]:
     """Draw mutants: a package first, so that small ones are not forgotten, then a place."""
     by_package: dict[str, list[tuple[Mutant, int]]] = {}
-    known = equivalent()
     for file in sorted(SOURCE.rglob("*.py")):
         path = file.relative_to(SOURCE).as_posix()
         for number, mutant in enumerate(places(path, file.read_text(encoding="utf-8"))):
-            if mutant.key not in known:
-                by_package.setdefault(path.split("/")[0], []).append((mutant, number))
+            by_package.setdefault(path.split("/")[0], []).append((mutant, number))
     rng = random.Random(seed)
     packages = sorted(by_package)
     drawn: dict[tuple[str, int], tuple[Mutant, int]] = {}
@@ -222,99 +250,146 @@ def equivalent() -> set[str]:
     return {line.partition("#")[0].strip() for line in lines} - {""}
 
 
-def survives(copy: Path, mutant: Mutant, number: int, seconds: float) -> bool | None:
-    """Run the tests on a mutant; None if they did not end, which counts as noticed."""
-    file = copy / "src" / "leaven" / mutant.path
-    original = file.read_text(encoding="utf-8")
-    for tests in tests_of_module(mutant.path):
-        file.write_text(mutated(mutant.path, original, number), encoding="utf-8")
+@dataclass(frozen=True)
+class Outcome:
+    """What the tests said about a mutant."""
+
+    state: str
+    """noticed, by time, survived, or not reached, where no test runs the line."""
+    test: str = ""
+    n_run: int = 0
+    n_reaching: int = 0
+
+    @property
+    def lives(self) -> bool:
+        """Whether nothing noticed the mutant."""
+        return self.state in ("survived", "not reached")
+
+
+@dataclass
+class Trial:
+    """A copy of the repository in which mutants live, one at a time."""
+
+    copy: Path
+    cache: Path
+    max_files: int = 1_000
+    """How many files of tests are recorded for one mutant that others did not notice."""
+    sound: set[str] = field(default_factory=set)
+    """Tests that pass without a mutant."""
+    broken: set[str] = field(default_factory=set)
+    n_written: int = 0
+
+    def outcome(self, mutant: Mutant, number: int) -> Outcome:
+        """Run the tests that reach a mutant: those that are known first, then file by file."""
+        files = tests_of_module(mutant.path, self.copy, mutant.function)
+        known = [name for name in files if is_recorded(self.copy, name, self.cache)]
+        first = list(dict.fromkeys([*files[:2], *known]))
+        others = [name for name in files if name not in first][: self.max_files]
+        n_run = n_reaching = 0
+        for some in [first, *([name] for name in others)]:
+            recorded = atlas(self.copy, some, self.cache)
+            tests = reaching(recorded, mutant)
+            n_reaching += len(tests)
+            for group in grouped(
+                recorded, [each for each in tests if each.name not in self.broken]
+            ):
+                state, test = self._try(recorded, group, mutant, number)
+                if state:
+                    return Outcome(state, test, n_run, n_reaching)
+                n_run += len(group)
+        return Outcome("survived" if n_run else "not reached", "", n_run, n_reaching)
+
+    def _try(
+        self, recorded: Atlas, group: list[Reach], mutant: Mutant, number: int
+    ) -> tuple[str, str]:
+        """Run a group of tests; tell whether they noticed, and which."""
+        # Tests that take so much longer than they did are caught in a loop.
+        seconds = PATIENCE + sum(60.0 if t.seconds > 1.5 else 6 * t.seconds for t in group)
+        seconds += 2 * sum(recorded.collecting[name] for name in {test.file for test in group})
+        names = [test.name for test in group]
+        while names:
+            passed, failed = self._run(mutant, number, names, seconds)
+            if passed is None:
+                return "by time", ""
+            if passed:
+                break
+            if self._is_sound(failed, names, seconds):
+                return "noticed", failed
+            names = [name for name in names if name not in self.broken]
+        return "", ""
+
+    def _run(
+        self, mutant: Mutant, number: int, names: list[str], seconds: float
+    ) -> tuple[bool | None, str]:
+        """Write the mutant, run tests, and put the original back."""
+        file = self.copy / "src" / "leaven" / mutant.path
+        original, stamp = file.read_text(encoding="utf-8"), file.stat().st_mtime
+        self.n_written += 1
         try:
-            outcome, failed = run_tests(copy, tests, seconds)
+            file.write_text(mutated(mutant.path, original, number), encoding="utf-8")
+            # Compiled files are told apart by seconds and sizes, which mutants can share.
+            os.utime(file, (self.n_written, self.n_written))
+            return run_tests(self.copy, files_of(names), names, seconds)
         finally:
             file.write_text(original, encoding="utf-8")
-        if outcome is None:
-            return None
-        # A test that fails without the mutant as well has noticed nothing.
-        if not outcome and run_tests(copy, failed or tests, seconds)[0]:
-            return False
-        if not outcome:
-            raise RuntimeError(f"{failed or tests} fails without {mutant} too")
-    return True
+            os.utime(file, (stamp, stamp))
+
+    def _is_sound(self, failed: str, names: list[str], seconds: float) -> bool:
+        """Tell whether what failed passes without the mutant, or else leave it out from now on."""
+        if failed not in self.sound:
+            wanted = [failed] if failed in names else names
+            passed, culprit = run_tests(self.copy, files_of(wanted), wanted, seconds)
+            if not passed:
+                self.broken.update([culprit] if culprit in names else wanted)
+                print(f"left out, fails without a mutant too: {culprit or wanted}", flush=True)
+                return False
+            self.sound.add(failed)
+        return True
 
 
-def run_tests(copy: Path, tests: list[str], seconds: float) -> tuple[bool | None, list[str]]:
-    """Run some tests until the first failure; tell whether all passed, and name what failed.
-
-    In a fork, which has the libraries below leaven already: importing them takes longer than
-    most of the tests. None is for tests that did not end.
-    """
-    for library in LIBRARIES:
-        importlib.import_module(library)
-    note = copy / "failed.txt"
-    note.unlink(missing_ok=True)
-    child = os.fork()
-    if child == 0:
-        os.setsid()  # programs that the tests start end with them
-        os._exit(_run_pytest(copy, tests, note))
-    deadline = time.monotonic() + seconds
-    while True:
-        pid, status = os.waitpid(child, os.WNOHANG)
-        if pid:
-            # 5: nothing was collected, as in a module without doctests.
-            passed = os.waitstatus_to_exitcode(status) in (0, 5)
-            return passed, note.read_text(encoding="utf-8").splitlines() if note.exists() else []
-        if time.monotonic() > deadline:
-            os.killpg(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            return None, []
-        time.sleep(0.05)
+def files_of(names: list[str]) -> list[str]:
+    """The files that hold these tests, in their order."""
+    return list(dict.fromkeys(name.partition("::")[0] for name in names))
 
 
-class _FirstFailure:
-    """A plugin of pytest that writes down the test that failed, or the file that did not load."""
-
-    def __init__(self, note: Path) -> None:
-        self.note = note
-
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        if report.failed and not self.note.exists():
-            self.note.write_text(report.nodeid, encoding="utf-8")
-
-    pytest_collectreport = pytest_runtest_logreport
+def reaching(known: Atlas, mutant: Mutant) -> list[Reach]:
+    """List the tests that can see a mutant, the cheapest first."""
+    if mutant.function == "module":
+        return known.importing(mutant.path)
+    return known.reaching(mutant.path, mutant.first, mutant.last)
 
 
-def _run_pytest(copy: Path, tests: list[str], note: Path) -> int:
-    """Run pytest in the copy, whatever comes; give its exit code."""
-    paths = [str(copy / "src"), str(copy)]
-    os.environ.update(PYTHONPATH=os.pathsep.join(paths), CI="1")
-    sys.path[:] = [*paths, *(path for path in sys.path if path not in ("", str(ROOT)))]
-    for name in [name for name in sys.modules if name.split(".")[0] in ("tools", "leaven")]:
-        del sys.modules[name]
-    os.chdir(copy)
-    quiet = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
-        os.dup2(quiet, stream)
-    try:
-        options = ["-q", "-x", "-p", "no:cacheprovider"]
-        return int(pytest.main([*options, *tests], plugins=[_FirstFailure(note)]))
-    except BaseException:
-        return 1
+def grouped(known: Atlas, tests: list[Reach]) -> list[list[Reach]]:
+    """Split tests into groups of growing cost; what is beyond the last limit is left out."""
+    groups: list[list[Reach]] = [[] for _ in GROUPS]
+    number, spent = 0, 0.0
+    for test in tests:
+        is_new = all(each.file != test.file for each in groups[number])
+        cost = test.seconds + known.collecting[test.file] * is_new
+        while spent + cost > GROUPS[number] and groups[number] and number < len(GROUPS) - 1:
+            number, spent = number + 1, 0.0
+            cost = test.seconds + known.collecting[test.file]
+        if spent + cost > GROUPS[number] and groups[number]:
+            break
+        groups[number].append(test)
+        spent += cost
+    return [group for group in groups if group]
 
 
-def run(n: int, seed: int, seconds: float, skip: int = 0) -> Iterator[tuple[Mutant, bool | None]]:
+def run(
+    n: int, seed: int, skip: int, cache: Path, max_files: int
+) -> Iterator[tuple[Mutant, Outcome]]:
     """Try mutants in a copy of the repository, one after the other."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "leaven"
-        shutil.copytree(
-            ROOT, copy, ignore=shutil.ignore_patterns(".git", ".venv", "docs/_build", ".*_cache")
-        )
+        ignored = shutil.ignore_patterns(".git", ".venv*", "build", "docs/_build", ".*_cache")
+        shutil.copytree(ROOT, copy, ignore=ignored)
+        trial, known = Trial(copy, cache, max_files), equivalent()
         for mutant, number in draw(n, seed)[skip:]:
-            try:
-                survived = survives(copy, mutant, number, seconds)
-            except RuntimeError as error:
-                print(f"not counted: {error}", flush=True)
-                continue
-            yield mutant, survived
+            if mutant.key in known:
+                yield mutant, Outcome("equivalent")
+            else:
+                yield mutant, trial.outcome(mutant, number)
 
 
 def main() -> int:
@@ -322,26 +397,34 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("n", type=int, nargs="?", default=20)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--seconds", type=float, default=600.0, help="limit for each mutant")
     parser.add_argument("--skip", type=int, default=0, help="the first ones, of a run that ended")
     parser.add_argument("--goal", type=float, default=0.95, help="share that must be noticed")
-    args = parser.parse_args()
-    started, survivors, n_tried, n_slow = time.time(), [], 0, 0
-    for mutant, survived in run(args.n, args.seed, args.seconds, args.skip):
-        n_tried += 1
-        n_slow += survived is None
-        if survived:
-            survivors.append(mutant)
-        state = "survived" if survived else "ended by time" if survived is None else "noticed"
-        print(f"{n_tried:4d} {state:13s} {mutant.path}:{mutant.line} {mutant.change}", flush=True)
-    share = 1 - len(survivors) / max(n_tried, 1)
-    took = time.time() - started
-    print(
-        f"\n{n_tried} mutants (seed {args.seed}), {share:.1%} noticed, {n_slow} of them by the "
-        f"limit of {args.seconds:.0f} s (on a busy machine that tells nothing), {took:.0f} s"
+    parser.add_argument("--cache", type=Path, default=CACHE, help="what is known about the tests")
+    parser.add_argument(
+        "--files", type=int, default=1_000, help="files of tests to record for one mutant, at most"
     )
-    for mutant in survivors:
-        print(f"survivor: {mutant.key}  ({mutant.path}:{mutant.line}:{mutant.column})")
+    args = parser.parse_args()
+    started, survivors = time.time(), []
+    states: Counter[str] = Counter()
+    tried = run(args.n, args.seed, args.skip, args.cache, args.files)
+    for number, (mutant, found) in enumerate(tried):
+        states[found.state] += 1
+        if found.lives:
+            survivors.append((mutant, found))
+        place = f"{mutant.path}:{mutant.line} {mutant.change}"
+        print(f"{args.skip + number:4d} {found.state:11s} {place}  {found.test}", flush=True)
+    n_counted = states.total() - states["equivalent"]
+    share = 1 - len(survivors) / max(n_counted, 1)
+    print(
+        f"\n{states.total()} mutants (seed {args.seed}), {states['equivalent']} of them known as "
+        f"equivalent; {share:.1%} of the others noticed, {states['by time']} of these by the limit "
+        f"of processor time; {time.time() - started:.0f} s"
+    )
+    for mutant, found in survivors:
+        print(
+            f"survivor: {mutant.key}  ({mutant.path}:{mutant.line}:{mutant.column}), "
+            f"{found.n_run} of {found.n_reaching} tests that reach it were run"
+        )
     return int(share < args.goal)
 
 
