@@ -58,6 +58,12 @@ def test_cells_are_escaped_and_styled():
     assert Reader(html_box(html_lines("x", strong=True))).bold == ["x"]
 
 
+def test_names_are_on_the_left_and_numbers_on_the_right():
+    text = html_table([("name", 7, 8)], header=("a", "b", "c"))
+    sides = [part.partition('"')[0] for part in text.split("text-align:")[1:]]
+    assert sides == ["left", "right", "right"] * 2
+
+
 def test_graph():
     W = np.zeros((5, 5))
     W[0, 1] = W[1, 0] = 2.5
