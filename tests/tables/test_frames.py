@@ -193,3 +193,22 @@ def test_new_columns_follow_those_that_came():
     found = like_input(pd.DataFrame({"b": [3, 4], "a": [1, 2], "new": ["x", None]}), came)
     assert found.column_names == ["b", "a", "new"]
     assert found["new"].to_pylist() == ["x", None]
+
+
+@pytest.mark.parametrize("with_gaps", [False, True])
+def test_a_saved_model_keeps_integer_labels_of_arrow(with_gaps):
+    """Their memory is read-only; -1 and a missing cell are to be labeled."""
+    x = [0.5, 0.7, 9.5, 9.9, 0.6, 9.7]
+    kinds = [1, 1, 2, 2, -1, -1]
+    train = pd.DataFrame({"x": x, "kind": kinds})
+    model = label_table(train, "kind", method="harmonic", details=False).model()
+    table = polars.DataFrame({"x": x, "kind": [1, 1, 2, 2, -1, None if with_gaps else -1]})
+    for each in (table, table.to_arrow()):
+        labeled = as_pandas(model.label(each))
+        assert labeled["kind_source"].tolist() == ["given"] * 4 + ["inferred"] * 2
+        assert labeled["kind_predicted"].astype(int).tolist() == [1, 1, 2, 2, 1, 2]
+
+
+def test_an_array_is_refused_with_what_to_do():
+    with pytest.raises(TypeError, match=r"got ndarray\. Of an array make pandas\.DataFrame\(X\)"):
+        leaven.label(np.zeros((4, 2)), ["a", "b", None, None])

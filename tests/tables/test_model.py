@@ -102,7 +102,7 @@ def test_new_categories_and_other_dtypes(learned):
 def test_rows_without_any_cell_get_the_class_proportions(learned):
     new = table(5, seed=4)[0].drop(columns="kind")
     new.loc[2, :] = None
-    with pytest.warns(LeavenWarning, match="1 rows have no cell that the model knows"):
+    with pytest.warns(LeavenWarning, match="1 row has no cell that the model knows"):
         found = learned.model().predict_proba(new)
     counts = learned.probabilities.sum()
     assert_allclose(found.iloc[2], counts / counts.sum(), atol=1e-3)

@@ -224,7 +224,7 @@ def test_a_row_without_a_vector_gets_the_class_proportions():
     table, vectors, _ = rays()
     inside = table.assign(v=list(vectors)).drop(columns="noise")
     model = label_table(inside, "way", method="harmonic", details=False).model()
-    with pytest.warns(UserWarning, match="1 rows have no cell that the model knows"):
+    with pytest.warns(UserWarning, match="1 row has no cell that the model knows"):
         found = model.predict_proba(pd.DataFrame({"v": [None, vectors[0]]}))
     counts = np.asarray(model.about["class_counts"])
     assert_allclose(found.iloc[0], counts / counts.sum())

@@ -50,7 +50,8 @@ def as_pandas(table: Any) -> pd.DataFrame:
     if not hasattr(table, "to_arrow") and not hasattr(table, "__arrow_c_stream__"):
         raise TypeError(
             f"table must be a DataFrame of pandas or polars or a Table of pyarrow, got "
-            f"{type(table).__name__}."
+            f"{type(table).__name__}. Of an array make pandas.DataFrame(X), or pass it to "
+            "leaven.model_selection.SafeClassifier."
         )
     return arrow_to_pandas(_as_arrow(table))
 

@@ -177,7 +177,7 @@ class TableModel:
         if empty.any():
             found[empty] = self._proportions
             warnings.warn(
-                f"{int(empty.sum()):,} rows have no cell that the model knows, and got the class "
+                f"{_count_rows(int(empty.sum()))} no cell that the model knows, and got the class "
                 "proportions of the rows it learned from.",
                 LeavenWarning,
                 stacklevel=3,
@@ -250,7 +250,7 @@ class TableModel:
             cells = table[self.target]
             given = np.asarray(cells.notna() & (cells.astype(str).str.strip() != ""))
             if pd.api.types.is_integer_dtype(cells.dtype):
-                given &= labeled_mask(cells.to_numpy())
+                given = given & labeled_mask(cells)  # Arrow's memory is read-only
             predicted = predicted.astype(object).where(~given, cells)
             confidence[given] = 1.0
         labeled = table.copy(deep=False)
@@ -430,6 +430,10 @@ def _on_partition(
 def _chunks(n: int) -> Iterator[slice]:
     for start in range(0, n, _CHUNK):
         yield slice(start, min(start + _CHUNK, n))
+
+
+def _count_rows(number: int) -> str:
+    return "1 row has" if number == 1 else f"{number:,} rows have"
 
 
 def _listed(names: list[str]) -> str:
