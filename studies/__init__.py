@@ -15,6 +15,7 @@ from studies import (  # each registers its tables
     harmonic_fields,  # noqa: F401
     naive_bayes,  # noqa: F401
     naive_bayes_figures,  # noqa: F401
+    naive_bayes_readings,  # noqa: F401
     transduction_digits,  # noqa: F401
     transduction_documents,  # noqa: F401
 )

@@ -12,7 +12,7 @@ from leaven.datasets import load, make_independent_twin
 
 TWIN = "-twin"
 
-SPREADS = ("variance", "deviation", "variance, standardized")
+SPREADS = ("variance", "deviation", "variance, standardized", "variance, scaled to [-1, 1]")
 """What the numbers of continuous twins may have been multiplied by."""
 
 ROWS = {"vowel": 528}
@@ -82,16 +82,20 @@ def gaussian_twin(
     ----------
     X : array of shape (n_rows, n_features)
     classes : array of shape (n_rows,)
-    spread : {"variance", "deviation", "variance, standardized"}
+    spread : {"variance", "deviation", "variance, standardized", "variance, scaled to [-1, 1]"}
         What a standard normal number is multiplied by: the variance of the feature in the class,
         the standard deviation as it should be, or the variance in features of mean 0 and
-        variance 1. The numbers of table 3.6 are those of the first on most data sets at hand.
+        variance 1, or from -1 to 1. The numbers of table 3.6 are those of the first on most data
+        sets at hand.
     seed : int
     """
     rng = np.random.default_rng(seed)
     if spread == "variance, standardized":
         scale = X.std(axis=0)
         X = (X - X.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
+    elif spread == "variance, scaled to [-1, 1]":
+        width = np.ptp(X, axis=0)
+        X = 2.0 * (X - X.min(axis=0)) / np.where(width > 0, width, 1.0) - 1.0
     twin = np.empty_like(X)
     for c in np.unique(classes):
         rows = np.flatnonzero(classes == c)

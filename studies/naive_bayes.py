@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from leaven.evaluation import CurveProtocol, Split, label_schedule, trial_scores
 from leaven.model_selection import transfer_parameter
 from studies.curves import NaiveBayesCurve
-from studies.data import ORDERS, SPREADS, TWIN, gaussian_twin, prepare
+from studies.data import TWIN, prepare
 from studies.published import published_areas
 from studies.registry import Outcome, Protocol, Run, Table, register
 
@@ -203,28 +203,6 @@ def transfer_run(table: Table, run: Run, datasets: list[str]) -> Outcome:
     return Outcome(pd.concat(frames, ignore_index=True), choices)
 
 
-def twins_run(table: Table, run: Run, datasets: list[str]) -> Outcome:
-    """NB on twins under three readings of how they were drawn."""
-    frames = []
-    for spread in SPREADS:
-        data = {f"{name}, {spread}": partial(spread_twin, name, spread) for name in datasets}
-        frame = run.compare({"NB": NB}, data, CURVE)
-        frame["dataset"] = frame["dataset"].str.removesuffix(f", {spread}")
-        frames.append(frame.assign(method=f"NB, {spread}"))
-    return Outcome(pd.concat(frames, ignore_index=True))
-
-
-def orders_run(table: Table, run: Run, datasets: list[str]) -> Outcome:
-    """NB with the classes in several orders."""
-    frames = []
-    for order in ORDERS:
-        data = {f"{name}, {order}": partial(prepare, name, order) for name in datasets}
-        frame = run.compare({"NB": NB}, data, CURVE)
-        frame["dataset"] = frame["dataset"].str.removesuffix(f", {order}")
-        frames.append(frame.assign(method=f"NB, {order}"))
-    return Outcome(pd.concat(frames, ignore_index=True))
-
-
 PRINTED_SLOPES = {
     "blogger": -10, "breast-cancer": -1, "breastw": 5, "house-votes": -5, "monk1": -2,
     "shuttle-landing-control": 5, "threeOf9": -2, "xd6": -10, "blood-transfusion": -10,
@@ -246,12 +224,6 @@ def positions_run(table: Table, run: Run, datasets: list[str]) -> Outcome:
         frame["method"] = frame["method"].str.removesuffix(f", {name}")
         frames.append(frame.replace({"method": {"mean beta": "β is the mean"}}))
     return Outcome(pd.concat(frames, ignore_index=True))
-
-
-def spread_twin(name: str, spread: str) -> tuple[Any, Any]:
-    """A twin whose numbers are spread in one of three ways."""
-    X, y = prepare(name)
-    return gaussian_twin(X, y.to_numpy(), spread=spread), y
 
 
 READINGS = (
@@ -315,23 +287,6 @@ def add_all() -> None:
     add("3.4", "NB and SSNB on continuous data sets", supervised)
     add("3.5", "NB and SSNB on discrete synthetic data sets", supervised, twin)
     add("3.6", "NB and SSNB on continuous synthetic data sets", supervised, twin)
-    areas = published_areas("3.3").xs("NB", level="method")
-    every = pd.concat({f"NB, {order}": areas for order in ORDERS}, names=["method"])
-    several = ("balance-scale", "zoo", "lung-cancer", "flare1", "flare2", "audiology")
-    register(
-        Table(
-            "S1",
-            "orders",
-            "The order of the classes",
-            tuple(areas.index),
-            tuple(f"NB, {order}" for order in ORDERS),
-            f"{SPLIT} Of equally probable classes the first is taken. The published numbers are "
-            "those of NB in table 3.3.",
-            every.swaplevel(),
-            orders_run,
-            quick=several,
-        )
-    )
     sigmoid = published_areas("5.4").xs("SSNB-sigmoid", level="method")
     readings = ("β is the mean", "mean kept")
     every = pd.concat(dict.fromkeys(readings, sigmoid), names=["method"]).swaplevel()
@@ -349,23 +304,6 @@ def add_all() -> None:
             every,
             positions_run,
             quick=("house-votes", "climate-model-simulation-crashes"),
-        )
-    )
-    printed = published_areas("3.6").xs("NB", level="method")
-    every = pd.concat({f"NB, {spread}": printed for spread in SPREADS}, names=["method"])
-    register(
-        Table(
-            "S1",
-            "twins",
-            "How the continuous synthetic data sets were drawn",
-            tuple(printed.index),
-            tuple(f"NB, {spread}" for spread in SPREADS),
-            f"{SPLIT} Numbers of a class are its mean plus a standard normal number times the "
-            "variance, the standard deviation, or the variance of standardized features. The "
-            "published numbers are those of NB in table 3.6.",
-            every.swaplevel(),
-            twins_run,
-            quick=("iris", "wine", "diabetes"),
         )
     )
     biased = partial(weight_run, search=CURVE, protocol=CURVE)

@@ -217,6 +217,10 @@ def test_twins_have_the_means_of_a_class_and_its_variance_as_deviation() -> None
     classes = np.repeat(["a", "b"], 4000)
     X = rng.normal(size=(8000, 2)) * [3.0, 0.4] + (classes == "b")[:, None] * [5.0, -2.0]
     spreads = {"variance": [9.0, 0.16], "deviation": [3.0, 0.4]}
+    # The same by hand in features from -1 to 1: lengths divide by half the width, then squared.
+    half = np.ptp(X, axis=0) / 2
+    scaled = gaussian_twin(X, classes, spread="variance, scaled to [-1, 1]")
+    assert_allclose(scaled[4000:].std(axis=0), np.array([3.0, 0.4]) ** 2 / half**2, rtol=0.06)
     for spread, expected in spreads.items():
         twin = gaussian_twin(X, classes, spread=spread)
         assert_allclose(twin[4000:].std(axis=0), expected, rtol=0.06)

@@ -1,0 +1,244 @@
+"""Readings of Saeed (2018) beside each other, where its text leaves a choice or our numbers differ.
+
+None of these is a table of the source. Each shows what a reading does to published numbers, so that
+the pages can name a run for what they say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from leaven.datasets import load
+from studies.curve_em import GaussianFeatures
+from studies.curves import CurvePlan, NaiveBayesCurve
+from studies.data import ORDERS, SPREADS, gaussian_twin, prepare
+from studies.naive_bayes import CURVE, NB, SPLIT, SSNB, mean_areas, sources
+from studies.published import published_areas
+from studies.registry import Outcome, Run, Table, register
+
+# Features without variance
+
+OMISSIONS = ("at each size", "at the start", "in all classes")
+"""A feature is left out, at each number of labels, if it is constant in some class (what the tables
+have); for the whole curve, if it is so at its start; or only if it is constant in every class."""
+
+
+@dataclass(frozen=True)
+class OtherOmission(GaussianFeatures):
+    """Features that are left out by another rule."""
+
+    rule: str = OMISSIONS[0]
+
+    def omitted(self, labels: NDArray[np.intp], n_classes: int) -> NDArray[np.bool_]:
+        """Which features are left out of each fit."""
+        if self.rule != "in all classes":
+            result = super().omitted(labels, n_classes)
+            return np.repeat(result[:, :1], result.shape[1], axis=1)
+        Z = self.F[:, : len(self.epsilon)]
+        result = np.empty((Z.shape[1], labels.shape[1]), dtype=bool)
+        for t in range(labels.shape[1]):
+            parts = [Z[labels[:, t] == c] for c in range(n_classes)]
+            constant = [part.min(axis=0) == part.max(axis=0) for part in parts if len(part)]
+            result[:, t] = np.all(constant, axis=0)
+        return result | (Z.min(axis=0) == Z.max(axis=0))[:, None]
+
+
+class OmittingCurve(NaiveBayesCurve):
+    """Curves with another rule for features without variance.
+
+    Parameters
+    ----------
+    weight : float or None, default=0.0
+    rule : {"at the start", "in all classes"}
+    """
+
+    def __init__(self, *, weight: float | None = 0.0, rule: str = OMISSIONS[1]) -> None:
+        super().__init__(weight=weight)
+        self.rule = rule
+
+    def curve_plan(self, X: Any) -> CurvePlan:
+        """As for any curve, on features of their own."""
+        plan = super().curve_plan(X)
+        values = {name: getattr(plan.features, name) for name in vars(plan.features)}
+        return replace(plan, features=OtherOmission(**values, rule=self.rule))
+
+
+def omissions_run(table: Table, run: Run, datasets: list[str]) -> Outcome:
+    """NB and SSNB under each rule."""
+    methods: dict[str, Any] = {}
+    for name, weight in (("NB", 0.0), ("SSNB", None)):
+        methods[f"{name}, {OMISSIONS[0]}"] = NaiveBayesCurve(weight=weight)
+        for rule in OMISSIONS[1:]:
+            methods[f"{name}, {rule}"] = OmittingCurve(weight=weight, rule=rule)
+    return Outcome(run.compare(methods, sources(datasets), CURVE))
+
+
+# Soybean
+
+CODES = ("one code", "second file coded otherwise")
+FIRST_FILE = 307
+"""Rows of the first of the two files that soybean-large comes in."""
+
+
+def coded_soybean(codes: str, seed: int = 0) -> tuple[Any, pd.Series[Any]]:
+    """soybean-large with its classes in one code, or with another one in the second file.
+
+    Parameters
+    ----------
+    codes : {"one code", "second file coded otherwise"}
+    seed : int
+        Of the permutation of the codes.
+    """
+    X, _ = prepare("soybean-large")
+    y = load("soybean-large").target.reset_index(drop=True)
+    names = sorted(set(y))
+    own = y.map({name: f"{i:02d}" for i, name in enumerate(names)})
+    if codes == CODES[0]:
+        return X, own
+    permuted = np.random.default_rng(seed).permutation(len(names))
+    other = y.map({name: f"{permuted[i]:02d}" for i, name in enumerate(names)})
+    return X, own.where(np.arange(len(y)) < FIRST_FILE, other)
+
+
+def soybean_run(table: Table, run: Run, datasets: list[str]) -> Outcome:
+    """NB and SSNB with consistent and with inconsistent codes of the classes."""
+    frames = []
+    for codes in CODES:
+        name = f"{datasets[0]}, {codes}"
+        frame = run.compare({"NB": NB, "SSNB": SSNB}, {name: coded_soybean(codes)}, CURVE)
+        frames.append(frame.assign(dataset=datasets[0], method=frame["method"] + f", {codes}"))
+    return Outcome(pd.concat(frames, ignore_index=True))
+
+
+# Twins
+
+N_DRAWS = 5
+
+
+def twins_run(table: Table, run: Run, datasets: list[str]) -> Outcome:
+    """NB on several draws of each twin: a trial of the results is a draw of the data."""
+    inner = replace(run, n_trials=run.trials or 20)
+    rows = []
+    for name in datasets:
+        X, y = prepare(name)
+        for spread in SPREADS:
+            data = {
+                f"{name}, {spread}, {seed}": (
+                    gaussian_twin(X, y.to_numpy(), spread=spread, seed=seed), y
+                )
+                for seed in range(N_DRAWS)
+            }  # fmt: skip
+            areas = mean_areas(inner.compare({"NB": NB}, data, CURVE))
+            rows += [
+                {"dataset": name, "method": f"NB, {spread}", "trial": seed, "n_labeled": 0,
+                 "area": areas[f"{name}, {spread}, {seed}", "NB"], "seconds": 0.0,
+                 "status": "ok", "message": ""}
+                for seed in range(N_DRAWS)
+            ]  # fmt: skip
+    return Outcome(pd.DataFrame(rows))
+
+
+# Order of the classes
+
+
+def orders_run(table: Table, run: Run, datasets: list[str]) -> Outcome:
+    """NB with the classes in several orders."""
+    frames = []
+    for order in ORDERS:
+        data = {f"{name}, {order}": prepare(name, order) for name in datasets}
+        frame = run.compare({"NB": NB}, data, CURVE)
+        frame["dataset"] = frame["dataset"].str.removesuffix(f", {order}")
+        frames.append(frame.assign(method=f"NB, {order}"))
+    return Outcome(pd.concat(frames, ignore_index=True))
+
+
+# The list
+
+
+def beside(areas: pd.DataFrame, names: tuple[str, ...], method: str = "NB") -> pd.DataFrame:
+    """The published numbers of a method beside each of several readings of it."""
+    of_method = areas.xs(method, level="method")
+    every = pd.concat({f"{method}, {name}": of_method for name in names}, names=["method"])
+    return every.swaplevel()
+
+
+def add_all() -> None:
+    """Register the readings."""
+    areas = published_areas("3.3")
+    several = ("balance-scale", "zoo", "lung-cancer", "flare1", "flare2", "audiology")
+    register(
+        Table(
+            "S1",
+            "orders",
+            "The order of the classes",
+            tuple(areas.xs("NB", level="method").index),
+            tuple(f"NB, {order}" for order in ORDERS),
+            f"{SPLIT} Of equally probable classes the first is taken. The published numbers are "
+            "those of NB in table 3.3.",
+            beside(areas, ORDERS),
+            orders_run,
+            quick=several,
+        )
+    )
+    soybean = areas.xs("soybean-large", level="dataset", drop_level=False)
+    register(
+        Table(
+            "S1",
+            "soybean",
+            "The classes of soybean-large in two files",
+            ("soybean-large",),
+            tuple(f"{method}, {codes}" for method in ("NB", "SSNB") for codes in CODES),
+            f"{SPLIT} The data come in two files of 307 and 376 rows. In the second reading the "
+            "classes of the second file have other codes than those of the first (a permutation "
+            "drawn once), as if each file had been coded by itself. The published numbers are "
+            "those of table 3.3.",
+            pd.concat([beside(soybean, CODES, method) for method in ("NB", "SSNB")]),
+            soybean_run,
+            quick=("soybean-large",),
+        )
+    )
+    areas = published_areas("3.4")
+    register(
+        Table(
+            "S1",
+            "omitted",
+            "Features without variance",
+            ("breast-cancer-wisconsin", "glass", "spambase"),
+            tuple(f"{method}, {rule}" for method in ("NB", "SSNB") for rule in OMISSIONS),
+            f"{SPLIT} A feature is left out at a number of labels if it is constant in the labeled "
+            "rows of some class then (at each size), for the whole curve if it is so at its start, "
+            "or only if it is constant in all classes. The published numbers are those of table "
+            "3.4.",
+            pd.concat([beside(areas, OMISSIONS, method) for method in ("NB", "SSNB")]),
+            omissions_run,
+            quick=("breast-cancer-wisconsin",),
+        )
+    )
+    areas = published_areas("3.6")
+    register(
+        Table(
+            "S1",
+            "twins",
+            "How the continuous synthetic data sets were drawn",
+            tuple(areas.xs("NB", level="method").index),
+            tuple(f"NB, {spread}" for spread in SPREADS),
+            f"{SPLIT} Numbers of a class are its mean plus a standard normal number times the "
+            "variance, the standard deviation, or the variance of features that were standardized "
+            f"or scaled to [-1, 1] before. Mean ± standard error over {N_DRAWS} draws of the data, "
+            "each the mean of 20 trials: the source has one draw, so that its own distance from "
+            f"the mean of all draws is √{N_DRAWS} times our standard error. The published numbers "
+            "are those of NB in table 3.6.",
+            beside(areas, SPREADS),
+            twins_run,
+            value="area",
+            quick=("iris", "wine", "diabetes"),
+        )
+    )
+
+
+add_all()
