@@ -122,7 +122,8 @@ def reference_by_task(packages: list[Any]) -> list[str]:
             if name == want or name.rpartition(".")[0] == want
         ]
         open_names -= set(found)
-        lines += ["", task, "-" * len(task), "", sentence, "", ".. autosummary::", ""]
+        lines += ["", task, "-" * len(task), "", sentence, ""]
+        lines += [".. autosummary::", "   :nosignatures:", ""]
         lines += [f"   {name}" for name in found]
     if open_names:
         raise ValueError(f"docs/tasks.py gives these names no task: {sorted(open_names)}")
@@ -165,6 +166,11 @@ def escape_shapes(
         )
 
 
+def end_code_at_its_last_line(app: Any, name: str, source: list[str]) -> None:
+    """Drop the empty line before a closing fence, which doctest needs and a reader does not."""
+    source[0] = re.sub(r"\n\n```$", r"\n```", source[0], flags=re.MULTILINE)
+
+
 def leave_out_private_names() -> None:
     """Give a class no second address under its private module.
 
@@ -188,4 +194,5 @@ def setup(app: Any) -> None:
     # After numpydoc, which has the default priority of 500.
     app.connect("autodoc-process-docstring", escape_shapes, priority=600)
     app.connect("autodoc-skip-member", skip_what_is_not_ours)
+    app.connect("source-read", end_code_at_its_last_line)
     leave_out_private_names()

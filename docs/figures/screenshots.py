@@ -1,9 +1,9 @@
 """Look at the built site as a reader does, after ``make docs``.
 
 ``python docs/figures/screenshots.py`` writes docs/images/site/NAME_WIDTH.jpg, 1280 and 400 pixels
-wide, opened from the disk without a server. It fails if a page is wider than a phone, if the search
-finds nothing offline, or if dark mode stays bright. Needs Playwright and a Chromium
-(``LEAVEN_CHROMIUM``, or ``chromium`` on the path).
+wide, opened from the disk without a server, two of them also dark. It fails if any page of the site
+is wider than a phone, if the search finds nothing offline, or if dark mode stays bright. Needs
+Playwright and a Chromium (``LEAVEN_CHROMIUM``, or ``chromium`` on the path).
 """
 
 from __future__ import annotations
@@ -37,6 +37,19 @@ def shoot(page: Page, name: str, path: str, width: int) -> list[str]:
     return [f"{path} is {wide} pixels wide on a screen of {width}"] if wide > width else []
 
 
+def too_wide(page: Page) -> list[str]:
+    """Every page of the site on a phone: what is wide has to scroll by itself."""
+    width = min(WIDTHS)
+    page.set_viewport_size({"width": width, "height": WIDTHS[width]})
+    found = []
+    for path in sorted(SITE.rglob("*.html")):
+        page.goto(path.as_uri(), wait_until="domcontentloaded")
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        if wide > width:
+            found.append(f"{path.relative_to(SITE)} is {wide} pixels wide on a screen of {width}")
+    return found
+
+
 def main() -> int:
     IMAGES.mkdir(parents=True, exist_ok=True)
     chromium = os.environ.get("LEAVEN_CHROMIUM") or shutil.which("chromium")
@@ -49,12 +62,14 @@ def main() -> int:
         for name, path in PAGES.items():
             for width in WIDTHS:
                 problems += shoot(page, name, path, width)
+        problems += too_wide(page)
         page.goto((SITE / "search.html").as_uri() + "?q=harmonic")
         page.wait_for_selector("#search-results li", timeout=20_000)
-        print("offline search:", page.inner_text("#search-results p.search-summary"))
+        print("offline search:", page.locator("#search-results li").count(), "pages found")
         dark = browser.new_page(color_scheme="dark")
-        problems += shoot(dark, "landing_dark", "index.html", 1280)
-        problems += shoot(dark, "map_dark", "guide/choose.html", 1280)
+        for name in ("landing", "map"):
+            for width in WIDTHS:
+                problems += shoot(dark, f"{name}_dark", PAGES[name], width)
         ground = dark.evaluate("getComputedStyle(document.body).backgroundColor")
         red = int(ground.split("(")[1].split(",")[0])
         if red > 60:
