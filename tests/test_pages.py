@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -25,6 +26,7 @@ from public_names import public_names, public_packages  # noqa: E402
 from tasks import TASKS  # noqa: E402
 
 from leaven.cli import main  # noqa: E402
+from leaven.datasets import load_example  # noqa: E402
 
 WRITTEN = [
     path
@@ -104,6 +106,47 @@ def test_commands_of_the_pages_exist(name: str, line: str) -> None:
     assert used - {"--help", "-h"} <= known, line
 
 
+def files_of_the_pages() -> None:
+    """Write the files that the commands of the pages below take for given, here."""
+    tickets = load_example("support_tickets")
+    for name in ("tickets.csv", "support_tickets.csv"):
+        tickets.to_csv(name, index=False)
+    tickets.drop(columns="topic").head(3).to_csv("new.csv", index=False)
+    apples = load_example("orchard").drop(columns="variety")
+    apples.head(3).to_csv("next_harvest.csv", index=False)
+    Path("rows").mkdir()
+    for number in range(3):
+        tickets[number::3].to_parquet(f"rows/{number}.parquet")
+
+
+FIRST_PAGES = [
+    "README.md",
+    "docs/index.md",
+    "docs/quickstart.md",
+    "docs/tutorials/label_table.md",
+    "docs/howto/many_rows.md",
+]
+
+
+@pytest.mark.parametrize("page", FIRST_PAGES)
+def test_commands_of_the_first_pages_run(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files_of_the_pages()
+    ran = 0
+    for name, line in shell_commands():
+        words = shlex.split(line, comments=True)[1:]
+        if name != page or words[0] == "annotate":  # which waits for a person
+            continue
+        if words[0] == "label":
+            words += ["--candidates", "logistic-regression,harmonic"]  # two are enough here
+        result = CliRunner().invoke(main, words)
+        assert result.exit_code == 0, f"{line}\n{result.output}"
+        ran += 1
+    assert ran >= 1
+
+
 def test_addresses_that_do_not_exist_are_not_named() -> None:
     # There is no public repository, site or package page yet: CONTRIBUTING.md, "Release".
     unmade = re.compile(r"leaven-learn|leaven\.(?:readthedocs|dev|org)|pypi\.org/project/leaven")
@@ -178,6 +221,17 @@ def test_versions_stand_beside_each_other(tmp_path: Path) -> None:
     assert (site / "0.10.0" / "new.html").exists()
     with pytest.raises(ValueError, match=r"Got '\.\./x'"):
         publish.publish(html, site, "../x")
+
+
+def test_the_quickstart_shows_rows_of_the_example() -> None:
+    text = (DOCS / "quickstart.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^\| (T\d+) \| (.+?) \| (.+?) \| (\w*) ?\|$", text, re.MULTILINE)
+    assert len(shown) == 3
+    tickets = load_example("support_tickets").set_index("id").fillna("")
+    for name, channel, message, topic in shown:
+        row = tickets.loc[name]
+        assert (row["channel"], row["topic"]) == (channel, topic)
+        assert row["text"].startswith(message.removesuffix(" ..."))
 
 
 def test_every_method_page_shows_where_it_works_and_fails() -> None:
