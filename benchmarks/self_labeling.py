@@ -121,7 +121,7 @@ def models(base: Any, n_features: int) -> dict[str, Any]:
     nearest = KNeighborsClassifier(1)
     return {
         "self-training, threshold": SelfTrainingClassifier(base),
-        "self-training, k best a class": SelfTrainingClassifier(base, k_best=5, per_class=True),
+        "self-training, k best per class": SelfTrainingClassifier(base, k_best=5, per_class=True),
         "self-training, weighted": SelfTrainingClassifier(
             base, k_best=5, per_class=True, weighted=True
         ),

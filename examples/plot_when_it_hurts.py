@@ -58,6 +58,7 @@ for ax, title, table, target in ((axes[0], name, X, y), (axes[1], "its twin", tw
             model, codes, np.asarray(target), sizes=sizes, n_trials=10, random_state=0
         )
         found = curve.groupby("n_labeled")["error"].agg(["mean", "sem"])
+        print(f"{title}, {label}:", found["mean"].round(2).to_dict())
         ax.plot(found.index, found["mean"], "o-", label=label)
         ax.fill_between(
             found.index, found["mean"] - found["sem"], found["mean"] + found["sem"], alpha=0.2
