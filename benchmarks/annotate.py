@@ -12,8 +12,8 @@ measures from the key to the frame that shows the next row: what a person waits 
 part of the time in which the learner was computing meanwhile, "models" how many it handed over,
 and "load" the number of processes that wanted a processor in the last minute: on a machine that
 others use too, a key also waits for a processor. ``LEAVEN_REALTIME=1`` lets the page and the
-browser (not the learner) go before all other processes, as if these were not there; it needs Linux
-and root.
+browser go before all other processes, and the learner before those of other people, as if these
+were not there; it needs Linux and root.
 
 ``labels`` counts the labels that "most useful next" needs to reach the accuracy of random
 questions with 200 labels, and presses the keys of someone who labels cluster by cluster: "all seen"
@@ -88,12 +88,16 @@ def go_first() -> None:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
 
 
-def go_as_always(learner: ProcessLearner) -> int:
-    """Take the precedence from the learner again; return its process."""
+def go_after_the_page(learner: ProcessLearner) -> int:
+    """Let the learner yield to the page, though not to others; return its process."""
     while learner._process is None:
         time.sleep(0.001)
-    os.sched_setscheduler(learner._process.pid, os.SCHED_OTHER, os.sched_param(0))
-    return learner._process.pid
+    pid = learner._process.pid
+    if os.environ.get("LEAVEN_REALTIME") == "1":
+        for thread in map(int, os.listdir(f"/proc/{pid}/task")):
+            os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
+            os.setpriority(os.PRIO_PROCESS, thread, -15)
+    return pid
 
 
 def serve(table: pd.DataFrame, classes: tuple[str, ...], with_learner: bool, pipe) -> None:
@@ -109,7 +113,6 @@ def serve(table: pd.DataFrame, classes: tuple[str, ...], with_learner: bool, pip
         learner = make if with_learner else None
         file = Path(folder) / "l.db"
         with open_page(table, "topic", file, options, learner=learner) as page:
-            learner_pid = go_as_always(made[0]) if made else None
             session = page.session
             take = session.knowledge.take
 
@@ -123,6 +126,8 @@ def serve(table: pd.DataFrame, classes: tuple[str, ...], with_learner: bool, pip
             while (word := pipe.recv()) != "end":
                 if word in ("rest", "learn"):
                     session.learner = made[0] if made and word == "learn" else None
+                # At each word: threads that the learner started since have its own low priority.
+                learner_pid = go_after_the_page(made[0]) if made else None
                 knowledge = session.knowledge
                 pipe.send(
                     {
@@ -145,7 +150,7 @@ class Served:
         shown, classes = table[["text", "topic"]], tuple(sorted(set(self.truth)))
         self.began = time.perf_counter()
         arguments = (shown, classes, with_learner, theirs)
-        self.process = context.Process(target=serve, args=arguments)
+        self.process = context.Process(target=serve, args=arguments, daemon=True)
         self.process.start()
         self.address = self.pipe.recv()
         self.started = time.perf_counter() - self.began

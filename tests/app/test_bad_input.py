@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from leaven.app import AnnotateOptions, image_table, open_page
+from leaven.app import AnnotateOptions, image_table, open_page, take_over_labels
 from leaven.app._images import image_file
 from leaven.app._token import keep_port, port_of, token_of
 from leaven.cli import main
@@ -20,6 +20,7 @@ from leaven.cli._annotate import _offer
 from leaven.cli._common import BadInput
 from leaven.tables import TableError
 
+from .conftest import press
 from .serving import Command, wait_for
 
 pytest.importorskip("uvicorn", reason="needs the extra app")
@@ -314,3 +315,26 @@ def test_two_servers_that_start_at_once_both_work(tmp_path, fruit):
     assert wait_for(lambda: len(started) == 2)
     assert all(command.ask("/api/progress")["ok"] for command in started)
     assert [command.end()[0] for command in started] == [0, 0]
+
+
+def test_the_labels_of_another_column_are_not_taken_for_those_of_this_one(run, tmp_path, fruit):
+    file, labels = tmp_path / "fruit.csv", tmp_path / "fruit.csv.labels.db"
+    fruit.drop(columns="kind").to_csv(file, index=False)
+    options = AnnotateOptions(classes=("a", "b"), port=0)
+    with open_page(fruit[["text", "grams"]], "ripe", labels, options, learner=None) as page:
+        press(page.session, "label", 3, "a")
+    for column in ("sort", "grams"):  # a new one, and one by which the rows were recognized
+        code, said = run(file, "--target", column, "--add-target")
+        assert code == 2
+        assert f"holds the labels of the column 'ripe', not of {column!r}" in said
+        assert f"Pass --labels '{column}.labels.db'." in said
+    with pytest.raises(TableError, match="holds the labels of the column 'ripe'"):
+        take_over_labels(fruit, "kind", labels)
+    assert take_over_labels(fruit, "ripe", labels)["ripe"][3] == "a"
+
+
+def test_a_file_without_a_label_can_be_taken_for_another_column(tmp_path, fruit):
+    options = AnnotateOptions(classes=("a", "b"), port=0)
+    for target in ("ripe", "kind"):  # the second one was content while the first one was labeled
+        with open_page(fruit, target, tmp_path / "l.db", options, learner=None) as page:
+            assert page.session.board.counts()["hand"] == 0

@@ -259,6 +259,7 @@ def open_page(
     user = options.user or account()
     store = EventStore(labels)
     try:
+        store.claim(str(target))
         sheet = Sheet(
             table,
             target,

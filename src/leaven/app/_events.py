@@ -269,6 +269,27 @@ class EventStore:
                 if not at_once:
                     self._db.execute("PRAGMA synchronous=FULL")
 
+    def claim(self, target: str) -> None:
+        """Take the file for the labels of a column.
+
+        Raises
+        ------
+        TableError
+            If it holds those of another column, which would be taken for labels of this one.
+        """
+        own = self.fact("target")
+        if own not in (None, target) and self.since(0):
+            raise TableError(
+                f"{self.path} holds the labels of the column {own!r}, not of {target!r}.",
+                advice=("Pass", "labels", f"{target}.labels.db"),
+            )
+        if own is not None and own != target:
+            # Without an event there is nothing by which rows must be recognized.
+            for name in ("columns", "rows"):
+                self.keep_fact(name, None)
+        if own != target:
+            self.keep_fact("target", target)
+
     def discard(self) -> None:
         """Close the file, and remove it if it was made by this store and has no event."""
         with self._lock:

@@ -128,6 +128,7 @@ def take_over_labels(table: pd.DataFrame, target: Hashable, labels: str | Path) 
         raise TableError(f"There is no event file {labels}.")
     store = EventStore(labels)
     try:
+        store.claim(str(target))
         sheet = Sheet(table, target, content=store.fact("columns"))
         board = Session(sheet, store, user="").board
         kept = table[target] if target in table.columns else None

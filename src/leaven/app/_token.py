@@ -61,7 +61,8 @@ def state_folder() -> Path:
 
 
 def _read(name: str, folder: Path | None) -> dict[str, Any]:
-    with contextlib.suppress(OSError, ValueError):
+    # RuntimeError: in a container, a user without an account has no home either.
+    with contextlib.suppress(OSError, ValueError, RuntimeError):
         found = json.loads(((folder or state_folder()) / name).read_text(encoding="utf-8"))
         if isinstance(found, dict):
             return found
@@ -71,7 +72,7 @@ def _read(name: str, folder: Path | None) -> dict[str, Any]:
 def _keep(name: str, table: str, value: Any, folder: Path | None) -> None:
     kept = {**_read(name, folder), table: value}
     # Without a place to keep it the value lasts as long as the server.
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, RuntimeError):
         _write((folder or state_folder()) / name, dict(list(kept.items())[-_MOST_KEPT:]))
 
 
