@@ -1,14 +1,16 @@
 """Where the weights and temperatures of the candidates come from, and what they are worth.
 
     python benchmarks/members.py collect DIRECTORY [--labels 2 5 10 20] [--draws 2] [--rows 600]
-                                         [--sets NAME ...] [--jobs 1]
+                                         [--sets NAME ...] [--jobs 1] [--trial NAME ...]
     python benchmarks/members.py compare DIRECTORY
     python benchmarks/members.py gain DIRECTORY
+    python benchmarks/members.py trial DIRECTORY
 
 ``collect`` fits every default candidate of ``leaven.selection`` on the tables of
 ``benchmarks/safe.py`` and keeps its class probabilities, of held-out labels and of unlabeled rows,
-in one file per table, number of labels and draw; files that are there are not made again. The draws
-are others than those of ``safe.py``.
+in one file per table, number of labels and draw; what a file holds is not computed again. The draws
+are others than those of ``safe.py``. ``--trial`` adds candidates that are not in the package, those
+of ``TRIALS``.
 
 ``compare`` combines them in four ways and prints accuracy, log loss and expected calibration error
 on the unlabeled rows, mean over tables:
@@ -25,6 +27,12 @@ It also prints the numbers learned on all tables, beside the shipped ones.
 rows whose class changed, the gain that the probabilities promise, and the true gain. It learns
 the mean and the deviation of the gain from the first two, prints them beside the shipped ones,
 and prints how well the sign of the gain is told by numbers learned on all other tables.
+
+``trial`` prints what the candidates of ``--trial`` would be worth, on the runs that hold them:
+their accuracy beside the shipped ones, what the combination gains by each, and what it gains by
+weights that follow the held-out labels more or less closely, with the standard error over tables. A
+candidate on trial has the weight of extremely randomized trees, and the best temperature of the
+other tables.
 """
 
 from __future__ import annotations
@@ -43,9 +51,17 @@ from safe import LABELS, calibration_error, few_labels, prepare, set_names
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 from scipy.stats import norm, rankdata
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics.pairwise import laplacian_kernel
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
 
 from leaven.selection import (
     SUPERVISED,
+    Candidate,
     Folds,
     Member,
     combine_held_out,
@@ -72,12 +88,28 @@ FEWEST_ROWS = 50  # unlabeled, to measure on
 FLOOR = 1e-3  # of a probability in the log loss
 POWERS = np.exp(np.linspace(-2.5, 2.0, 46))  # temperatures to choose from, 10% apart
 MOST_ROWS = 200  # per run, to learn weights from
+RATES = (0.0, 0.5, 2.0, 4.0)  # multiples of the shipped learning rate of the weights
 PENALTY = 5e-4  # of squared log weights: with 50 tables they must not run away
 
 
-def collect_one(directory, name, per_class, draw, most_rows):
+# Candidates that are not in the package, by name; all supervised, on scaled rows.
+TRIALS = {
+    "laplacian-kernel": lambda seed: SVC(C=10.0, kernel=laplacian_kernel),
+    "svc-1": lambda seed: SVC(C=1.0),
+    "shrunken-lda": lambda seed: make_pipeline(
+        PCA(random_state=seed), LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+    ),
+    "logistic-shrunken": lambda seed: LogisticRegression(C=0.1, max_iter=1_000),
+    "network": lambda seed: MLPClassifier(
+        (50,), solver="lbfgs", alpha=3.0, max_iter=100, random_state=seed
+    ),
+}
+
+
+def collect_one(directory, name, per_class, draw, most_rows, trials):
     path = Path(directory) / f"{name}__{per_class}__{draw}.npz"
-    if path.exists():
+    stored = dict(np.load(path)) if path.exists() else {}
+    if stored and set(trials) <= set(stored["names"].tolist()):
         return
     warnings.simplefilter("ignore")
     X, truth = prepare(name, most_rows)
@@ -86,27 +118,38 @@ def collect_one(directory, name, per_class, draw, most_rows):
     if free.sum() < FEWEST_ROWS:
         return
     problem = standard_problem(X, y, np.unique(truth), seed=draw)
-    candidates = [each for each in make_candidates(None, problem) if each.skipped is None]
+    known = stored["names"].tolist() if stored else []
+    tried = [] if stored else make_candidates(None, problem)
+    tried += [
+        Candidate(each, TRIALS[each](draw), SUPERVISED, scaled=True)
+        for each in trials
+        if each not in known
+    ]
+    candidates = [each for each in tried if each.skipped is None]
     folds = draw_folds(problem.codes, "auto", draw)
     outcomes = estimate(problem, candidates, folds)
-    names, final, held_out = [], [], []
+    names, final, held_out, seconds = [], [], [], []
     for candidate, outcome in zip(candidates, outcomes, strict=True):
         if outcome.probabilities is None:
+            print(path.stem, outcome.reason, flush=True)
             continue
         fitted = fit_decision(problem, [candidate], take_one(candidate, outcome.params))
         names.append(candidate.name)
         final.append(fitted.probabilities[free])
         held_out.append(outcome.probabilities)
-    with path.open("wb") as file:
-        np.savez_compressed(
-            file,
-            names=np.array(names),
-            P=np.array(final, dtype=np.float32),
-            H=np.array(held_out, dtype=np.float32),
-            y=y[folds.rows],
-            fold=folds.fold,
-            truth=truth[free],
-        )
+        seconds.append(outcome.seconds + fitted.candidates[0].seconds)
+    found = {
+        "names": np.array(names),
+        "P": np.array(final, dtype=np.float32),
+        "H": np.array(held_out, dtype=np.float32),
+        "seconds": np.array(seconds),
+    }
+    if stored:
+        found = {key: np.concatenate([stored[key], each]) for key, each in found.items()}
+    written = path.with_suffix(".part")
+    with written.open("wb") as file:
+        np.savez_compressed(file, **found, y=y[folds.rows], fold=folds.fold, truth=truth[free])
+    written.replace(path)
 
 
 def read_runs(directory):
@@ -243,6 +286,56 @@ def compare(directory):
     print(f"\n{len(runs)} runs\n{pd.DataFrame(shown).T.round(2).to_string()}")
 
 
+def with_rate(run, members, rate):
+    """The combination whose likelihood weights have another learning rate, without temperature."""
+    names = [name for name in run["names"] if name in members]
+    places = [run["names"].index(name) for name in names]
+    powers = [members[name].temperature for name in names]
+    held = np.stack([tempered_log(run["H"][i], t) for i, t in zip(places, powers, strict=True)])
+    rows = np.arange(len(run["y"]))
+    score = held[:, :, rows, run["y"]].mean(axis=1).sum(axis=1) / np.sqrt(len(rows))
+    weights = softmax(np.log([members[name].weight for name in names]) + rate * score)
+    logs = [tempered_log(run["P"][i], t) for i, t in zip(places, powers, strict=True)]
+    return softmax(np.tensordot(weights, np.stack(logs), axes=1), axis=1)
+
+
+def trial(directory):
+    runs = read_runs(directory)
+    for r in runs:
+        r["losses"] = temperature_losses(r)
+    shipped = {each.name: each.member for each in _shipped_candidates()}
+    on_trial = sorted({name for r in runs for name in r["names"]} - set(shipped))
+    rows = []
+    for left_out in sorted({family(r["set"]) for r in runs}):
+        others = [r for r in runs if family(r["set"]) != left_out]
+        powers = learn_temperatures(others, on_trial)
+        rows += [_trial_row(r, shipped, powers) for r in runs if family(r["set"]) == left_out]
+    table = pd.DataFrame(rows).groupby(["set", "labels"]).mean()
+    size = table.groupby("labels").size()
+    gains = table.filter(regex=r"^(\+|rate)").sub(table["as shipped"], axis=0)
+    error = gains.groupby("labels").std() / np.sqrt(size.to_numpy()[:, None])
+    print(
+        f"{len(runs)} runs; accuracy (%)\n{table.groupby('labels').mean().T.round(2).to_string()}"
+    )
+    print(f"\ngain over the shipped combination:\n{gains.groupby('labels').mean().T.round(2)}")
+    print(f"\nits standard error over tables:\n{error.T.round(2)}")
+
+
+def _trial_row(run, shipped, powers):
+    def accuracy(P):
+        return 100 * (P.argmax(axis=1) == run["truth"]).mean()
+
+    row = {"set": run["set"], "labels": run["labels"]}
+    row["as shipped"] = accuracy(combine(run, shipped))
+    for name, power in powers.items():
+        if name in run["names"]:
+            new = Member(shipped["extra-trees"].weight, power)
+            row[f"+ {name}"] = accuracy(combine(run, {**shipped, name: new}))
+    for rate in RATES:
+        row[f"rate x {rate}"] = accuracy(with_rate(run, shipped, rate))
+    return row | {name: accuracy(P) for name, P in zip(run["names"], run["P"], strict=True)}
+
+
 def gain_table(runs):
     """Change, promise and true gain of every run with a change."""
     candidates = _shipped_candidates()
@@ -323,19 +416,20 @@ def _measure(run, P):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("step", choices=["collect", "compare", "gain"])
+    parser.add_argument("step", choices=["collect", "compare", "gain", "trial"])
     parser.add_argument("directory", type=Path)
     parser.add_argument("--labels", nargs="*", type=int, default=list(LABELS))
     parser.add_argument("--draws", type=int, default=2)
     parser.add_argument("--rows", type=int, default=600)
     parser.add_argument("--sets", nargs="*", default=None)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--trial", nargs="*", choices=list(TRIALS), default=[])
     options = parser.parse_args()
     if options.step != "collect":
-        return {"compare": compare, "gain": gain}[options.step](options.directory)
+        return {"compare": compare, "gain": gain, "trial": trial}[options.step](options.directory)
     options.directory.mkdir(parents=True, exist_ok=True)
     Parallel(n_jobs=options.jobs)(
-        delayed(collect_one)(options.directory, name, per_class, draw, options.rows)
+        delayed(collect_one)(options.directory, name, per_class, draw, options.rows, options.trial)
         for draw in range(options.draws)
         for per_class in options.labels
         for name in options.sets or set_names()
