@@ -112,44 +112,6 @@ def test_an_interrupt_during_imports_is_one_line(table: Path, module: str, disgu
     assert not out.exists()
 
 
-@pytest.mark.parametrize(
-    "surroundings",
-    [
-        {
-            "LC_ALL": "C",
-            "LANG": "C",
-            "PYTHONUTF8": "0",
-            "TZ": "Pacific/Chatham",
-            "PYTHONHASHSEED": "4711",
-            "HOME": "/nonexistent/home",
-        },
-        {"HOME": "", "USERPROFILE": ""},
-    ],
-    ids=lambda each: "-".join(each),
-)
-def test_the_answer_does_not_depend_on_the_surroundings(
-    tmp_path: Path, surroundings: dict[str, str]
-) -> None:
-    # Days, names and words outside ASCII, in a folder with spaces and an umlaut.
-    folder = tmp_path / "a folder with spaces, ü"
-    folder.mkdir()
-    rows = [
-        f"{day:02d}.01.2024 0{day % 10}:30,grün {'früh' if day % 2 else 'spät'} {day},"
-        + ("" if day > 12 else ("ja" if day % 2 else "näher"))
-        for day in range(1, 25)
-    ]
-    (folder / "die Zeilen.csv").write_text("day,Wörter,t\n" + "\n".join(rows), encoding="utf-8")
-    arguments = ["label", folder / "die Zeilen.csv", *OPTIONS, "--out", folder / "out.csv"]
-    answers = []
-    for env in ({}, surroundings):
-        done = leaven(*arguments, env=env, cwd=folder)
-        assert done.returncode == 0, done.stderr
-        answers.append((folder / "out.csv").read_bytes())
-        (folder / "out.csv").unlink()
-    assert answers[0] == answers[1]
-    assert "näher" in answers[0].decode("utf-8")
-
-
 @posix
 @pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() == 0, reason="root may write anywhere")
 def test_a_read_only_home_and_working_directory(table: Path) -> None:
