@@ -134,8 +134,8 @@ def on_cluster(model, paths: list[Path], n_workers: int, memory: str, kill_after
         silence_logs=50,
     )
     client = Client(cluster, timeout=120)
-    client.run(__import__, "leaven.generative")  # imports are not what is measured
-    client.run(__import__, "leaven.graph_based")
+    for module in ("leaven.generative", "leaven.graph_based", "dask.dataframe", "pyarrow.parquet"):
+        client.run(__import__, module)  # imports are not what is measured
     table = dd.read_parquet([str(path) for path in paths])
     first, *_ = client.run(os.getpid).values()
     cpu = sum(each["cpu"] for each in client.run(used).values()) + used()["cpu"]
