@@ -92,6 +92,9 @@ class NaiveBayesCurve(BaseEstimator):
         self.max_iter = max_iter
         self.tol = tol
 
+    asks_with_labeled = False
+    """Whether questions are those of naive Bayes of the labeled rows alone."""
+
     def curve_plan(self, X: Any) -> CurvePlan:
         """What ``compare`` asks for to get all predictions of a trial at once."""
         features: Features
@@ -100,6 +103,23 @@ class NaiveBayesCurve(BaseEstimator):
         else:
             features = GaussianFeatures.make(np.asarray(X, dtype=np.float64))
         return CurvePlan(self, features)
+
+
+class QueriedCurve(NaiveBayesCurve):
+    """EM on the labels that active naive Bayes asks for, which EM has no part in.
+
+    Section 6.4 has it that semi-supervised learning comes "after selecting patterns by queries
+    from active learning".
+
+    Parameters
+    ----------
+    weight : float or None, default=None
+    """
+
+    asks_with_labeled = True
+
+    def __init__(self, *, weight: float | None = None) -> None:
+        super().__init__(weight=weight, active=True)
 
 
 @dataclass(frozen=True)
@@ -233,10 +253,16 @@ class CurveTrial:
     def asked(self, sizes: tuple[int, ...], tested: Features) -> NDArray[np.intp]:
         """Predictions at each size, where the model asks for the labels between two sizes."""
         labels = self.labels(sizes[:1])
-        result = []
+        apart = self.method.asks_with_labeled
+        asking = Parameters(np.zeros(1), None) if apart else self._given(1)
+        result, columns = [], []
         for size, following in zip(sizes, [*sizes[1:], sizes[-1]], strict=True):
-            model = self.fit(labels, self._given(1))
-            result.append(predicted(tested, model)[:, 0])
+            columns.append(labels[:, 0].copy())
+            if apart and following == size:
+                break
+            model = self.fit(labels, asking)
+            if not apart:
+                result.append(predicted(tested, model)[:, 0])
             if following > size:
                 pool = np.flatnonzero(labels[:, 0] == UNLABELED)
                 shares = softmax(log_joint(self.features, model)[pool, :, 0], axis=1)
@@ -246,6 +272,9 @@ class CurveTrial:
                 ask = pool[uncertain[: following - size]]
                 self.last_asked = ask
                 labels[ask, 0] = self.codes[ask]
+        if apart:
+            every = np.column_stack(columns)
+            return predicted(tested, self.fit(every, self._given(len(columns)))).T
         return np.array(result)
 
 

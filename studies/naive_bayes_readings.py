@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from leaven.datasets import load
 from studies.curve_em import GaussianFeatures
-from studies.curves import CurvePlan, NaiveBayesCurve
+from studies.curves import CurvePlan, NaiveBayesCurve, QueriedCurve
 from studies.data import ORDERS, SPREADS, gaussian_twin, prepare
-from studies.naive_bayes import CURVE, NB, SPLIT, SSNB, mean_areas, sources
+from studies.naive_bayes import CURVE, NB, QUERIED, SPLIT, SSNB, mean_areas, sources
 from studies.published import published_areas
 from studies.registry import Outcome, Run, Table, register
 
@@ -157,6 +157,18 @@ def orders_run(table: Table, run: Run, datasets: list[str]) -> Outcome:
     return Outcome(pd.concat(frames, ignore_index=True))
 
 
+# Who asks
+
+WHO = ("NB asks", "SSNB asks")
+
+
+def queries_run(table: Table, run: Run, datasets: list[str]) -> Outcome:
+    """EM on the labels that NB asks for, and on those that it asks for itself."""
+    methods = {QUERIED: QueriedCurve(), "ALSSNB": NaiveBayesCurve(weight=None, active=True)}
+    found = run.compare(methods, sources(datasets), CURVE)
+    return Outcome(found.replace({"method": {"ALSSNB": f"ALSSNB, {WHO[1]}"}}))
+
+
 # The list
 
 
@@ -217,6 +229,22 @@ def add_all() -> None:
             pd.concat([beside(areas, OMISSIONS, method) for method in ("NB", "SSNB")]),
             omissions_run,
             quick=("breast-cancer-wisconsin",),
+        )
+    )
+    areas = pd.concat([published_areas("6.3"), published_areas("6.4")])
+    register(
+        Table(
+            "S1",
+            "queries",
+            "Who asks in ALSSNB",
+            tuple(areas.xs("ALSSNB", level="method").index),
+            tuple(f"ALSSNB, {who}" for who in WHO),
+            f"{SPLIT} Rows with the smallest margin are asked for: the margin of naive Bayes of "
+            "the labeled rows, or that of the model of EM. The published numbers are those of "
+            "tables 6.3 and 6.4.",
+            beside(areas, WHO, "ALSSNB"),
+            queries_run,
+            quick=("breastw", "house-votes", "zoo", "iris", "wine"),
         )
     )
     areas = published_areas("3.6")

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.naive_bayes import GaussianNB
 
+from leaven.exceptions import LeavenWarning
+from leaven.generative import ClassPrior, SemiSupervisedGaussianNB
 from studies import TABLES, Run
 from studies import naive_bayes_readings as readings
+from studies.curves import QueriedCurve
 from studies.naive_bayes_readings import OmittingCurve, OtherOmission
 
 # Three features of four rows of class 0 and four of class 1: the first is constant in class 0
@@ -64,3 +70,27 @@ def test_a_draw_of_a_twin_is_a_trial() -> None:
     assert len(results) == len(readings.SPREADS) * readings.N_DRAWS
     assert results["NB, variance"].std() > 0  # draws differ
     assert results["NB, variance"].mean() < results["NB, deviation"].mean()
+
+
+def test_em_has_no_part_in_the_questions_of_naive_bayes() -> None:
+    """Step by step with leaven's estimators: NB asks, EM predicts."""
+    rng = np.random.default_rng(5)
+    codes = np.tile([0, 1], 30)
+    rows = rng.standard_normal((60, 2)) + 1.6 * codes[:, None]
+    order, test, sizes = np.arange(40), np.arange(40, 60), (4, 6, 12, 25, 40)
+    found = QueriedCurve().curve_plan(rows).predict(codes, 2, order, sizes, test)
+    given = np.full(40, -1)
+    given[:4] = codes[:4]
+    for i, size in enumerate(sizes):
+        em = SemiSupervisedGaussianNB(prior=ClassPrior(smoothing=1.0), max_iter=200, tol=1e-6)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LeavenWarning)  # the last fit has no unlabeled row
+            assert found[i].tolist() == em.fit(rows[order], given).predict(rows[test]).tolist()
+        if size == sizes[-1]:
+            break
+        known = given >= 0
+        nb = GaussianNB(priors=(np.bincount(given[known]) + 1) / (known.sum() + 2))
+        shares = nb.fit(rows[order][known], given[known]).predict_proba(rows[order])
+        margins = np.where(known, np.inf, np.abs(shares[:, 0] - shares[:, 1]).round(9))
+        ask = np.argsort(margins, kind="stable")[: sizes[i + 1] - size]
+        given[ask] = codes[ask]
