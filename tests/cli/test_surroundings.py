@@ -20,9 +20,9 @@ SOURCE = Path(__file__).parents[2] / "src"
 LABEL = ["label", "die Zeilen.csv", "--target", "t", "--method", "naive-bayes", "--out", "out.csv"]
 COMPARE = ["compare", "die Zeilen.csv", "--target", "t", "--trials", "1", "--out", "compared.md"]
 COMMANDS = [
-    [*LABEL, "--save", "ein Modell.leaven", "--report", "report.html"],
-    ["predict", "ein Modell.leaven", "neu ü.csv", "--out", "predicted.csv"],
-    ["show", "ein Modell.leaven"],
+    [*LABEL, "--save", "meine Labels.leaven", "--report", "report.html"],
+    ["predict", "meine Labels.leaven", "neu ü.csv", "--out", "predicted.csv"],
+    ["show", "meine Labels.leaven"],
     [*COMPARE, "--candidates", "naive-bayes,logistic-regression"],
     ["example", "support_tickets", "--out", "an example.csv"],
     ["datasets"],
