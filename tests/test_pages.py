@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
+import shutil
+import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -12,6 +15,7 @@ from pathlib import Path
 import click
 import pandas as pd
 import pytest
+import yaml
 from click.testing import CliRunner
 
 ROOT = Path(__file__).parents[1]
@@ -221,6 +225,48 @@ def test_versions_stand_beside_each_other(tmp_path: Path) -> None:
     assert (site / "0.10.0" / "new.html").exists()
     with pytest.raises(ValueError, match=r"Got '\.\./x'"):
         publish.publish(html, site, "../x")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the workflow runs on Linux")
+def test_the_workflow_deploys_beside_other_versions(tmp_path: Path) -> None:
+    """Run the step of the workflow as it is written, with a repository on the disk as origin."""
+    workflow = yaml.safe_load((ROOT / ".github/workflows/docs.yml").read_text(encoding="utf-8"))
+    (script,) = [each["run"] for each in workflow["jobs"]["deploy"]["steps"] if "run" in each]
+    origin, seed = tmp_path / "origin.git", tmp_path / "seed"
+
+    def git(*words: str, at: Path = tmp_path) -> str:
+        made = ("-c", "user.name=a", "-c", "user.email=a@localhost")
+        ran = subprocess.run(["git", *made, *words], cwd=at, check=True, capture_output=True)
+        return ran.stdout.decode()
+
+    git("init", "-q", "--bare", str(origin))
+    (seed / "docs").mkdir(parents=True)
+    shutil.copy(DOCS / "publish.py", seed / "docs")
+    git("init", "-q", at=seed)
+    git("add", "-A", at=seed)
+    git("commit", "-qm", "seed", at=seed)
+    git("push", "-q", str(origin), "HEAD:main", at=seed)
+    for run, version in enumerate(["dev", "v0.9.0", "v0.10.0", "v0.10.0"]):
+        job = tmp_path / f"job{run}"
+        git("clone", "-q", "--depth=1", "--branch=main", origin.as_uri(), str(job))
+        (job / "html").mkdir()
+        (job / "html" / "index.html").write_text(version)
+        settings = {**os.environ, "version": version}
+        subprocess.run(["bash", "-e", "-c", script], cwd=job, check=True, env=settings)
+    assert git("ls-tree", "-r", "--name-only", "gh-pages", at=origin).split() == [
+        ".nojekyll",
+        "0.10.0/index.html",
+        "0.9.0/index.html",
+        "dev/index.html",
+        "index.html",
+        "versions.js",
+    ]
+    assert '["0.10.0", "0.9.0", "dev"]' in git("show", "gh-pages:versions.js", at=origin)
+    assert git("log", "--format=%s", "gh-pages", at=origin).splitlines() == [
+        "Publish 0.10.0",
+        "Publish 0.9.0",
+        "Publish dev",
+    ]
 
 
 def test_the_quickstart_shows_rows_of_the_example() -> None:
