@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 
 from leaven._labels import UNLABELED
 from leaven.active import LeastConfident
@@ -223,3 +224,16 @@ def test_held_out_labels_are_answered_by_one_fit_per_model_and_fold(blobs, prepa
     mind.use_graph(neighbors(prepared))
     mind.test(request(blobs[1], range(30)))
     assert sorted(fits) == ["harmonic"] * 5 + ["logistic-regression"] * 5
+
+
+def test_a_strategy_asks_a_model_that_takes_no_sparse_rows(fruit):
+    prepared = prepare(fruit[["text"]], ["text"])
+    kind = np.arange(40) % 2
+    mind = Mind(prepared, estimator=GaussianNB(), strategy=LeastConfident())
+    codes = np.full(40, UNLABELED, dtype=np.intp)
+    codes[:10] = kind[:10]
+    found = mind.answer(Request(1, codes, 2, np.empty(0, dtype=np.intp)))
+    model = GaussianNB().fit(prepared.points[:10], codes[:10])
+    doubt = 1.0 - model.predict_proba(prepared.points[10:]).max(axis=1)
+    assert_allclose(found.share[:, 0], model.predict_proba(prepared.points).max(axis=1), atol=1e-5)
+    assert found.useful[0] == 10 + int(doubt.argmax())

@@ -169,3 +169,29 @@ def test_a_blend_without_its_parts_fits_them():
     found = fit_each({"blend": Blend([one, two])}, codes_of(1, {}), 2)
     assert list(found) == ["blend"]
     assert_allclose(found["blend"], [[0.4, 0.6]])
+
+
+@pytest.fixture
+def words():
+    """Texts as a sparse matrix, and in two dimensions."""
+    rng = np.random.default_rng(5)
+    rows = sparse.random_array((40, 12), density=0.4, rng=rng, format="csr")
+    return rows, rng.normal(size=(40, 2)), codes_of(40, {i: i % 2 for i in range(14)})
+
+
+def test_an_estimator_that_takes_no_sparse_rows_learns_from_the_points(words):
+    rows, points, codes = words
+    expected = GaussianNB().fit(points[:14], codes[:14]).predict_proba(points)
+    assert_allclose(Own(GaussianNB(), rows, points).fit(codes, 2), expected)
+    # One that takes them learns from the rows.
+    linear = LogisticRegression().fit(rows[:14], codes[:14])
+    found = Own(LogisticRegression(), rows, points).fit(codes, 2)
+    assert_allclose(found, linear.predict_proba(rows))
+
+
+def test_other_errors_of_an_estimator_are_its_own(words):
+    rows, points, codes = words
+    with pytest.raises(ValueError, match="C"):
+        Own(LogisticRegression(C=-1.0), rows, points).fit(codes, 2)
+    with pytest.raises(TypeError, match="dense"):
+        Own(GaussianNB(), rows).fit(codes, 2)

@@ -16,7 +16,16 @@ from leaven.active import Progress, StablePredictions, margin
 from leaven.app._calibration import fit_temperature, fold_numbers, sharpen
 from leaven.app._engine import Engine, Named
 from leaven.app._evidence import Evidence, weigh_evidence
-from leaven.app._models import AUTO, Blend, Harmonic, Linear, Model, Own, fit_clone, fit_each
+from leaven.app._models import (
+    AUTO,
+    Blend,
+    Harmonic,
+    Linear,
+    Model,
+    Own,
+    fit_each,
+    fit_on_rows_or_points,
+)
 from leaven.app._orders import take_turns
 from leaven.app._prepared import Prepared
 
@@ -149,7 +158,7 @@ class Mind:
     def models(self) -> dict[str, Model]:
         """The models to choose from; made anew, they know of no label."""
         if self.estimator is not None:
-            own = Own(self.estimator, self.prepared.rows)
+            own = Own(self.estimator, self.prepared.rows, self.prepared.points)
             return {own.name: own}
         found: dict[str, Model] = {Linear.name: Linear(self.prepared.rows)}
         if self._graph is not None:
@@ -220,9 +229,11 @@ class Mind:
 
     def _scores(self, request: Request, free: NDArray[np.intp]) -> NDArray[Any]:
         """Ask the query strategy of the user."""
-        rows, known = self.prepared.rows, request.known
+        known = request.known
         estimator = LogisticRegression(max_iter=200) if self.estimator is None else self.estimator
-        fitted = fit_clone(estimator, rows, request.codes)
+        fitted, rows = fit_on_rows_or_points(
+            estimator, self.prepared.rows, self.prepared.points, request.codes
+        )
         return np.asarray(
             self.strategy.scores(fitted, rows[free], rows[known], request.codes[known])
         )

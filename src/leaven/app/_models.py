@@ -125,18 +125,44 @@ class Harmonic:
 
 
 class Own:
-    """Any scikit-learn or leaven classifier, fitted on the prepared rows."""
+    """Any scikit-learn or leaven classifier, fitted on the prepared rows.
 
-    def __init__(self, estimator: Any, rows: Any) -> None:
+    Parameters
+    ----------
+    estimator : classifier
+    rows : array or CSR matrix of shape (n_rows, n_features)
+    points : array of shape (n_rows, n_dimensions), optional
+        The rows in few dimensions, for an estimator that takes no sparse matrix.
+    """
+
+    def __init__(self, estimator: Any, rows: Any, points: Any = None) -> None:
         self.name = type(estimator).__name__
         self._estimator = estimator
-        self._rows = rows
+        self._rows, self._points = rows, points
 
     def fit(self, codes: NDArray[np.intp], n_classes: int) -> NDArray[Any]:
         """Fit a clone on the labeled rows, or on all rows if it learns from unlabeled ones."""
-        model = fit_clone(self._estimator, self._rows, codes)
+        model, rows = fit_on_rows_or_points(self._estimator, self._rows, self._points, codes)
         every = slice(None)
-        return training_probabilities(model, self._rows, every, classes=np.arange(n_classes))
+        return training_probabilities(model, rows, every, classes=np.arange(n_classes))
+
+
+def fit_on_rows_or_points(
+    estimator: Any, rows: Any, points: Any, codes: NDArray[np.intp]
+) -> tuple[Any, Any]:
+    """Fit a clone, on the points if it refuses sparse rows; return it with what it saw."""
+    try:
+        return fit_clone(estimator, rows, codes), rows
+    except (TypeError, ValueError) as error:
+        # The tags of an estimator say what it was tested with, not what it takes.
+        words = str(error).lower()
+        if (
+            points is None
+            or not sparse.issparse(rows)
+            or not ("sparse" in words or "dense" in words)
+        ):
+            raise
+    return fit_clone(estimator, points, codes), points
 
 
 def fit_clone(estimator: Any, rows: Any, codes: NDArray[np.intp]) -> Any:
