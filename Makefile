@@ -45,10 +45,10 @@ bench: $(VENV)/.dev
 
 # A run that was stopped resumes from the stores in reproduction/.
 reproduce: $(VENV)/.dev
-	$(BIN)/python -m studies all --out reproduction
+	$(BIN)/python -m studies all --jobs 2 --out reproduction
 
 reproduce-quick: $(VENV)/.dev
-	$(BIN)/python -m studies all --quick --out reproduction-quick
+	$(BIN)/python -m studies all --quick --jobs 2 --out reproduction-quick
 
 # Odd input through every door; SUITES names some of them, `python -m tools.fuzz --help` lists them.
 SECONDS ?= 300

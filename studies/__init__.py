@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+
+import pandas as pd
 
 from studies import (  # each registers its tables
     demonstrations,  # noqa: F401
@@ -24,6 +27,7 @@ from studies.figures import can_draw, draw_cells
 from studies.registry import (
     SOURCES,
     TABLES,
+    Outcome,
     Run,
     check_datasets,
     find_tables,
@@ -77,11 +81,28 @@ def reproduce(ids: Sequence[str], run: Run | None = None) -> list[Report]:
         names = [name for name in wanted if name in here]
         if names:
             start = time.process_time()
-            outcome = table.run(table, run, names)
+            parts = [
+                table.run(table, replace(run, n_trials=n), some)
+                for n, some in run.groups(table, names).items()
+            ]
+            if not parts:
+                continue
+            outcome = join_outcomes(parts, names)
             seconds = add_seconds(run.store, table.id, time.process_time() - start)
             missing = [name for name in wanted if name not in here]
             reports.append(make_report(table, outcome, missing, seconds))
     return reports
+
+
+def join_outcomes(parts: Sequence[Outcome], names: Sequence[str]) -> Outcome:
+    """What parts of a table gave, its data sets in the order of ``names``."""
+    if len(parts) == 1:
+        return parts[0]
+    results = pd.concat([part.results for part in parts], ignore_index=True)
+    place = {name: i for i, name in enumerate(names)}
+    order = results["dataset"].map(place).argsort(kind="stable")
+    choices = {key: value for part in parts for key, value in part.choices.items()}
+    return Outcome(results.iloc[order].reset_index(drop=True), choices)
 
 
 def add_seconds(store: Path | None, table: str, seconds: float) -> float:

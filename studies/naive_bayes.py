@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from leaven.evaluation import CurveProtocol, Split, label_schedule, trial_scores
 from leaven.model_selection import transfer_parameter
+from studies.costs import trials_of
 from studies.curves import NaiveBayesCurve, QueriedCurve
 from studies.data import TWIN, prepare
 from studies.published import published_areas
@@ -279,6 +280,7 @@ def add(
             quick=quick,
             needs=original,
             reading=" and ".join(readings),
+            trials=trials_of(number, datasets),
         )
     )
 

@@ -132,6 +132,9 @@ class Table:
         What the source draws, for those who do not have it at hand.
     reading : str, default=""
         What was chosen by looking at the published numbers: agreement is then by construction.
+    trials : dict
+        Number of trials of a data set, where it is not that of the protocol; 0 leaves it out
+        unless a number of trials is asked for.
     needs : callable
         The name in :func:`leaven.datasets.list_available` of a data set.
     """
@@ -151,6 +154,7 @@ class Table:
     needs: Callable[[str], str] = str
     printed_figure: str = ""
     reading: str = ""
+    trials: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -201,6 +205,17 @@ class Run:
         if self.datasets is not None:
             names = tuple(name for name in table.datasets if name in self.datasets)
         return list(names)
+
+    def groups(self, table: Table, names: Sequence[str]) -> dict[int | None, list[str]]:
+        """Data sets by their number of trials, without those that are left out."""
+        if self.trials is not None:
+            return {self.trials: list(names)}
+        found: dict[int | None, list[str]] = {}
+        for name in names:
+            n = table.trials.get(name)
+            if n != 0:
+                found.setdefault(n, []).append(name)
+        return found
 
     def compare(
         self, methods: Mapping[str, Any], datasets: Mapping[str, Any], protocol: Protocol
