@@ -70,6 +70,37 @@ def test_it_looks_at_labels_only_if_told() -> None:
     assert not np.allclose(by_labels.scales_, clone(by_labels).fit(Z, shuffled).scales_)
 
 
+def test_one_column_counts_the_same_whatever_the_labels_are() -> None:
+    """So that one graph serves all folds; from the second column on the labels weigh."""
+    rng = np.random.default_rng(0)
+    truth = np.arange(60) % 2
+    words = np.array([["rain", "snow"], ["goal", "ball"]])
+    texts = [
+        " ".join([*rng.choice(words[kind], 3), "item", str(i)]) for i, kind in enumerate(truth)
+    ]
+    columns = {"text": texts, "x": truth + rng.normal(size=60), "kind": rng.choice(list("uv"), 60)}
+    codes = np.where(np.arange(60) < 20, truth, -1)
+    for names, uses in (
+        (["text"], False),
+        (["x"], False),
+        (["kind"], False),
+        (["x", "kind"], True),
+        (["text", "x"], True),
+    ):
+        preparer = TablePreparer(weigh=False, text=["text"] if "text" in names else [])
+        Z = preparer.fit_transform(pd.DataFrame({name: columns[name] for name in names}))
+        builder = ColumnWeightedGraph(KNNGraph(4), preparer.layout_)
+        assert builder.uses_labels() == uses
+        with_labels, without = (
+            learn_scales(Z, preparer.layout_, given, np.random.RandomState(0))[0]
+            for given in (codes, None)
+        )
+        assert np.array_equal(with_labels, without) != uses
+        assert ColumnWeightedGraph(
+            KNNGraph(4, include_labeled=True), preparer.layout_
+        ).uses_labels()
+
+
 def test_factors_that_are_known_are_not_learned() -> None:
     layout, Z, codes = prepared()
     known = np.linspace(0.5, 1.5, Z.shape[1], dtype=np.float32)

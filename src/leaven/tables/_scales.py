@@ -75,7 +75,7 @@ def learn_scales(
     column_of, block_of = layout.column_of, layout.block_of
     n_columns, n_blocks = len(layout.names), int(block_of.max()) + 1
     weights: NDArray[np.float64] = np.ones(n_columns)
-    structured = np.unique(column_of[block_of == 0]) if layout.has_structured else column_of[:0]
+    structured = _structured(layout)
     if codes is not None and len(structured) > 1:
         separation = class_separation(Z, codes, column_of, n_columns)
         if separation is not None:
@@ -102,6 +102,27 @@ def learn_scales(
         first = np.unique(column_of, return_index=True)[1]
         weights = weights * by_block[block_of[first]]
     return scales, weights
+
+
+def scales_use_labels(layout: FeatureLayout) -> bool:
+    """Whether labels can change the factors: a single column counts the same whatever they are.
+
+    Parameters
+    ----------
+    layout : FeatureLayout
+
+    Returns
+    -------
+    bool
+    """
+    return int(layout.block_of.max()) > 0 or len(_structured(layout)) > 1
+
+
+def _structured(layout: FeatureLayout) -> NDArray[np.intp]:
+    """The columns that are neither texts nor vectors."""
+    if not layout.has_structured:
+        return layout.column_of[:0]
+    return np.unique(layout.column_of[layout.block_of == 0])
 
 
 def column_weights_of(

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from leaven.tables._scales import FeatureLayout, apply_scales, learn_scales
+from leaven.tables._scales import FeatureLayout, apply_scales, learn_scales, scales_use_labels
 
 
 class ColumnWeightedGraph(BaseEstimator):
@@ -62,7 +62,9 @@ class ColumnWeightedGraph(BaseEstimator):
         -------
         bool
         """
-        return self.use_labels or self.graph.uses_labels()
+        # Of a single column, such as a text, one graph then serves all folds.
+        learned = self.use_labels and self.scales is None and scales_use_labels(self.layout)
+        return learned or self.graph.uses_labels()
 
     def fit(self, X: Any, y: Any = None) -> ColumnWeightedGraph:
         """Learn the weights and build the graph; ``y`` holds the codes of the classes."""
