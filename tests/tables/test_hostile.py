@@ -104,6 +104,17 @@ def test_cells_at_the_ends_of_the_range(size):
     assert (result.table["t_predicted"] == kind).mean() > 0.9
 
 
+@pytest.mark.parametrize("method", ["naive-bayes", "harmonic", "logistic-regression"])
+def test_columns_whose_spread_overflows(method):
+    # The quartiles were 2e308 apart, which is infinite: "Input X contains NaN. GaussianNB ...".
+    cells = [1e25, 1e308, -1e308, 1e-300, np.inf]
+    table, kind = two_classes(big=[cells[i % 5] for i in range(40)])
+    result = label_table(table, "t", details=False, method=method)
+    assert result.summary.columns["big"] == "number"
+    assert np.isfinite(result.table["t_confidence"]).all()
+    assert (result.table["t_predicted"] == kind).mean() > 0.8
+
+
 @pytest.mark.parametrize(
     ("path", "word"),
     [

@@ -29,6 +29,9 @@ _CLIP = 3.0
 _IQR_OF_NORMAL = 1.349
 """Interquartile range of a normal distribution, in standard deviations."""
 
+_LARGEST = 1e150
+"""Numbers beyond count as this: the square of a difference of larger ones is infinite."""
+
 _MISSING_SHARE = 0.01
 """Share of missing cells from which a feature marks them: a mark on fewer rows tells nothing."""
 
@@ -98,6 +101,7 @@ class NumberColumns(TransformerMixin, BaseEstimator):
         return self
 
     def _learn(self, j: int, numbers: NDArray[np.float64]) -> None:
+        numbers = np.clip(numbers, -_LARGEST, _LARGEST)
         missing = np.isnan(numbers)
         n_missing = int(missing.sum())
         self.with_indicator_[j] = n_missing > max(1, _MISSING_SHARE * len(numbers))
