@@ -138,7 +138,8 @@ SHAPES: dict[str, tuple[Callable[..., Any], float]] = {
 
 def shapes_run(table: Table, run: Run, datasets: list[str]) -> Outcome:
     """Accuracy of the harmonic function and of nearest neighbors."""
-    rows, parts = [], {}
+    rows: list[dict[str, Any]] = []
+    parts: dict[str, tuple[NDArray[Any], NDArray[Any], dict[str, NDArray[Any]]]] = {}
     for name in datasets:
         make, sigma = SHAPES[name]
         for trial in range(run.trials or 10):

@@ -38,14 +38,14 @@ class OtherOmission(GaussianFeatures):
         """Which features are left out of each fit."""
         if self.rule != "in all classes":
             result = super().omitted(labels, n_classes)
-            return np.repeat(result[:, :1], result.shape[1], axis=1)
+            return np.asarray(np.repeat(result[:, :1], result.shape[1], axis=1))
         Z = self.F[:, : len(self.epsilon)]
         result = np.empty((Z.shape[1], labels.shape[1]), dtype=bool)
         for t in range(labels.shape[1]):
             parts = [Z[labels[:, t] == c] for c in range(n_classes)]
             constant = [part.min(axis=0) == part.max(axis=0) for part in parts if len(part)]
             result[:, t] = np.all(constant, axis=0)
-        return result | (Z.min(axis=0) == Z.max(axis=0))[:, None]
+        return np.asarray(result | (Z.min(axis=0) == Z.max(axis=0))[:, None])
 
 
 class OmittingCurve(NaiveBayesCurve):
@@ -197,7 +197,7 @@ def add_all() -> None:
             quick=several,
         )
     )
-    soybean = areas.xs("soybean-large", level="dataset", drop_level=False)
+    soybean = areas[areas.index.get_level_values("dataset") == "soybean-large"]
     register(
         Table(
             "S1",
