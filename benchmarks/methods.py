@@ -9,8 +9,9 @@
 writes one JSON object per fit at once; fits that are there already are not repeated, so that a new
 classifier costs its own fits alone. A fit that takes more than ``--limit`` seconds of processor
 time is stopped and counts as an answer with the most frequent label. ``table`` writes the mean
-accuracy per set to docs/data/methods.csv, from which docs/figures/method_table.py fills the table
-of docs/guide/choose.md and draws the critical differences. ``rank`` prints mean accuracy and mean
+accuracy per set to docs/data/methods.csv, where methods and sets that are not in the file stay as
+they were; docs/figures/method_table.py fills the table of docs/guide/choose.md from it, and draws
+the critical differences. ``rank`` prints mean accuracy and mean
 rank of what is in the file, VARIANTS included, which only ``--methods`` runs.
 
 Columns are prepared as in benchmarks/safe.py (one-hot, then standardized) but for the classifiers
@@ -47,6 +48,7 @@ from leaven.self_labeling import CalibratedTreeClassifier, SelfTrainingClassifie
 
 TABLE = Path(__file__).parents[1] / "docs" / "data" / "methods.csv"
 KEY = ["method", "set", "draw"]
+SECONDS = "(median seconds)"
 MOST_COLUMNS = 1_000
 """Of a set with more (arcene) so many are drawn: full covariances need their square."""
 
@@ -209,8 +211,12 @@ def write_table(options):
     known = {*BASELINES, *classifiers()}
     results = results[results["method"].isin(known) & results["draw"].lt(options.draws)]
     wide = results.pivot_table(index="set", columns="method", values="accuracy", sort=True)
+    wide.loc[SECONDS] = results.groupby("method")["seconds"].median()
+    if TABLE.exists():  # a new classifier costs its own fits alone
+        old = pd.read_csv(TABLE, index_col=0)
+        wide = wide.combine_first(old[[name for name in old if name in known]])
+    wide = wide.loc[[*sorted(set(wide.index) - {SECONDS}), SECONDS]]
     wide = wide[sorted(wide, key=lambda name: (name not in BASELINES, name.lower()))]
-    wide.loc["(median seconds)"] = results.groupby("method")["seconds"].median()
     TABLE.parent.mkdir(exist_ok=True)
     wide.round(4).to_csv(TABLE)
     slow = results[results["note"] == "out of time"].groupby("method").size()
