@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 HERE = Path(__file__).parent
@@ -19,6 +20,7 @@ from tasks import TASKS  # noqa: E402
 
 import leaven  # noqa: E402
 from leaven.cli import main as command_line  # noqa: E402
+from leaven.datasets import list_available  # noqa: E402
 
 project = "leaven"
 author = "The leaven developers"
@@ -102,6 +104,7 @@ def write_reference() -> list[str]:
         lines += ["", *(f"   {member}" for member in public_names(package))]
         pages[folder / f"{name}.rst"] = lines
         members |= {folder / "names" / f"{name}.{member}.rst" for member in public_names(package)}
+    pages[folder / "datasets.rst"] = table_of_data()
     for stale in {*folder.glob("*.rst"), *folder.glob("names/*.rst")} - {*pages} - members:
         stale.unlink()
     for path, lines in pages.items():
@@ -128,7 +131,23 @@ def reference_by_task(packages: list[Any]) -> list[str]:
     if open_names:
         raise ValueError(f"docs/tasks.py gives these names no task: {sorted(open_names)}")
     lines += ["", ".. toctree::", "   :hidden:", ""]
-    return [*lines, *(f"   {package.__name__}" for package in packages)]
+    return [*lines, *(f"   {package.__name__}" for package in packages), "   datasets"]
+
+
+def table_of_data() -> list[str]:
+    """List every known data set with its source, licence and file, whatever is on this machine."""
+    with TemporaryDirectory() as empty:
+        known = list_available(empty)
+    title = "All data sets"
+    more = "``leaven datasets NAME`` also says which checksum is expected, and how to get the file."
+    lines = [title, "=" * len(title), "", more, "", ".. list-table::", "   :header-rows: 1", ""]
+    rows = [["name", "kind", "source", "licence", "file in ``LEAVEN_DATA``"]]
+    columns = known[["name", "kind", "source", "licence", "file"]].astype(object)
+    for *cells, file in columns.where(columns.notna(), "").itertuples(index=False):
+        rows.append([*cells, f"``{file}``" if file else "comes with scikit-learn"])
+    for cells in rows:
+        lines += [f"   {'* ' if not number else '  '}- {cell}" for number, cell in enumerate(cells)]
+    return lines
 
 
 def commands_by_line() -> list[str]:
