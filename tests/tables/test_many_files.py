@@ -93,6 +93,7 @@ def test_some_methods_learn_from_all_rows(folder, method, n_jobs):
     everything = label_files(folder / "rows", "topic", folder / "all", **settings)
     sampled = label_files(folder / "rows", "topic", folder / "some", **settings, sample=5)
     assert sampled.n_learned < 60 < everything.n_learned
+    assert sampled.n_fitted == everything.n_fitted == sampled.n_rows
     assert (everything.model.about["n_rows"], sampled.model.about["n_rows"]) == (300, 300)
     found, chosen = method_of(sampled.model), method_of(sampled.result.model())
     assert not hasattr(found, "transduction_")
@@ -278,6 +279,37 @@ def test_bad_input(folder):
     with pytest.raises(TableError, match=r"'notes.txt', which is no output"):
         label_files(source, "topic", folder / "strange", resume=True)
     assert not out.exists()
+
+
+def test_cells_of_csv_files_that_differ_are_told(tmp_path):
+    # Every cell of CSV is text, so that neither dtypes nor pandas would tell them apart.
+    table, _ = rows()
+    table["day"] = pd.Timestamp("2026-03-01") + pd.to_timedelta(np.arange(300), "D")
+    source = _made(tmp_path / "rows")
+    for start in range(0, 300, 100):
+        table[start : start + 100].to_csv(source / f"part{start}.csv", index=False)
+    last = table[200:]
+    for change, message in [
+        (last.assign(x=last["x"].astype(str) + "mg"), r"'x' holds text in .*part200.csv, but num"),
+        (last.assign(word=np.arange(100)), r"'word' holds numbers in .*part200.csv, but text in"),
+        (last.assign(day="some day"), r"'day' holds text in .*part200.csv, but dates in .*part0"),
+    ]:
+        change.to_csv(source / "part200.csv", index=False)
+        with pytest.raises(TableError, match=message):
+            label_files(source, "topic", tmp_path / "out", method="naive-bayes")
+    last.to_csv(source / "part200.csv", index=False)
+    table[:30].to_parquet(source / "more.parquet", index=False)
+    with pytest.raises(TableError, match=r"'x' holds numbers as text in .*, but numbers in"):
+        label_files(source, "topic", tmp_path / "out", method="naive-bayes")
+    (source / "more.parquet").unlink()
+    # One typing error, a file of few rows and one with numbers beside words are no difference.
+    last = last.astype({"x": object})
+    last.iloc[7, 0] = "1,5"
+    last["word"] = np.where(np.arange(100) < 50, "7", last["word"])
+    last.to_csv(source / "part200.csv", index=False)
+    table[:4].assign(x="?", word=3).to_csv(source / "few.csv", index=False)
+    done = label_files(source, "topic", tmp_path / "out", method="naive-bayes")
+    assert done.n_rows == 304
 
 
 def _made(path):

@@ -383,7 +383,8 @@ def label_many(
             "kept": done.n_kept,
             "rows": done.n_rows,
             "labeled": done.n_labeled,
-            "learned_from": done.n_learned,
+            "learned_from": done.n_fitted,
+            "chosen_on": done.n_learned,
             "method": summary.method,
             "out": out,
             "notes": notes,
@@ -394,10 +395,11 @@ def label_many(
     for note in dict.fromkeys(notes):
         screen.print(f"Note: {note}")
     kept = f", {done.n_kept:,} of them kept from an earlier run" if done.n_kept else ""
+    chosen = f" (chosen on {done.n_learned:,})" if done.n_learned < done.n_fitted else ""
     screen.print(
         f"Labeled {done.n_rows - done.n_labeled:,} of {done.n_rows:,} rows in "
-        f"{len(done.files):,} files by {summary.method}, learned from {done.n_learned:,} rows; "
-        f"wrote {out}{kept}."
+        f"{len(done.files):,} files by {summary.method}, learned from {done.n_fitted:,} rows"
+        f"{chosen}; wrote {out}{kept}."
     )
 
 

@@ -49,6 +49,10 @@ tables where it is a code (Monk's problems, solar flares), and not worse on the 
 _PARSED_SHARE = 0.95
 """Share of the cells that must be numbers or dates: one typing error in twenty is forgiven."""
 
+_TELLING_CELLS = 20
+"""Cells of a text file from which on their kind is no accident: below, one error in twenty that
+would be forgiven is more than all that may be wrong."""
+
 _TEXT_WORDS = 2.5
 """Words per cell, on average, from which a column is a text: names of things have one or two."""
 
@@ -291,6 +295,25 @@ def _present(values: pd.Series) -> pd.Series:
             present = present.astype(object)
         present = present[present.str.strip() != ""]
     return present
+
+
+def what_cells_hold(values: pd.Series) -> str | None:
+    """Tell what the cells of a text file hold: "numbers", "dates", "text", "empty".
+
+    None where that is open: few cells, or numbers beside words.
+    """
+    present = _present(values)
+    present = present[~present.isin(MISSING_WORDS)]
+    if not len(present):
+        return "empty"
+    if len(present) < _TELLING_CELLS:
+        return None
+    numbers = float(pd.to_numeric(present, errors="coerce").notna().mean())
+    if 0.0 < numbers < _PARSED_SHARE:
+        return None
+    if numbers:
+        return "numbers"
+    return "text" if _date_format(present) is None else "dates"
 
 
 def _some(values: pd.Series) -> pd.Series:

@@ -24,6 +24,7 @@ from leaven.partitions import Block
 from leaven.selection import refit
 from leaven.tables._errors import TableError
 from leaven.tables._format import format_of_path
+from leaven.tables._kinds import what_cells_hold
 from leaven.tables._label import label_table
 from leaven.tables._model import TableModel, without_own_columns
 from leaven.tables._more_columns import blank_below
@@ -42,6 +43,9 @@ SAMPLE = 50_000
 
 FROM_ALL_ROWS = ("naive-bayes-em", "anchor-graph")
 """Methods that learn from every row of every file: their sums add up over files."""
+
+_AS_TEXT = " as text"
+"""Of numbers and dates in CSV: beside those of a Parquet file, they would be another type."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,9 @@ class FilesResult:
     n_rows, n_labeled : int
         Rows in all files, and how many had a label.
     n_learned : int
-        Rows that the choice of the method was made on.
+        Rows that the method was chosen on.
+    n_fitted : int
+        Rows that it was fitted on in the end: all, for methods that learn from all rows.
     """
 
     result: LabelingResult
@@ -74,6 +80,7 @@ class FilesResult:
     n_rows: int
     n_labeled: int
     n_learned: int
+    n_fitted: int
 
 
 @dataclass(frozen=True)
@@ -119,7 +126,7 @@ class _Look:
 
     path: str
     columns: tuple[str, ...]
-    kinds: dict[str, str]
+    kinds: dict[str, str | None]
     n_rows: int
     n_labeled: int
     labeled: pd.DataFrame
@@ -248,7 +255,8 @@ def label_files(
             sum(getattr(each, k) for each in looks) for k in ("n_rows", "n_labeled")
         )
         model = result.model()
-        if options.method in FROM_ALL_ROWS and n_rows > len(learned):
+        n_fitted = n_rows if options.method in FROM_ALL_ROWS else len(learned)
+        if n_fitted > len(learned):
             rows = workers.partitions(paths).prepare(
                 _features_of, reading, replace(model, estimator=None)
             )
@@ -270,6 +278,7 @@ def label_files(
         n_rows=n_rows,
         n_labeled=n_labeled,
         n_learned=len(learned),
+        n_fitted=n_fitted,
     )
 
 
@@ -313,10 +322,7 @@ def _look_at(path: str, seed: list[int], reading: _Reading, sample: int) -> _Loo
     return _Look(
         path=path,
         columns=tuple(map(str, table.columns)),
-        kinds={
-            str(name): _kind(table[name] if name != reading.target else table.loc[labeled, name])
-            for name in table.columns
-        },
+        kinds=_kinds(table, reading.target, labeled, typed=format_of_path(path).kind != "csv"),
         n_rows=len(table),
         n_labeled=int(labeled.sum()),
         labeled=table[labeled],
@@ -335,6 +341,19 @@ def _keep_sample(looks: list[_Look | None], sample: int) -> None:
         if look is not None and (look.keys > limit).any():
             kept = look.keys <= limit
             looks[number] = replace(look, sampled=look.sampled[kept], keys=look.keys[kept])
+
+
+def _kinds(
+    table: pd.DataFrame, target: str, labeled: NDArray[np.bool_], *, typed: bool
+) -> dict[str, str | None]:
+    """What each column holds. Cells of CSV are text, whatever they hold; class names stay text."""
+    found: dict[str, str | None] = {}
+    for name in table.columns:
+        found[str(name)] = kind = _kind(table[name] if name != target else table.loc[labeled, name])
+        if kind == "text" and not typed and name != target:
+            held = what_cells_hold(table[name])
+            found[str(name)] = held if held in (None, "empty", "text") else held + _AS_TEXT
+    return found
 
 
 def _kind(column: pd.Series) -> str:
@@ -358,10 +377,12 @@ def _refuse_differences(looks: list[_Look]) -> None:
                 f"{look.path} {what}, unlike {first.path}. All files must have the same columns."
             )
         for name, kind in look.kinds.items():
-            if kind == "empty":
+            if kind is None or kind == "empty":
                 continue
             other, path = known.setdefault(name, (kind, look.path))
             if other != kind:
+                if {kind, other} != {"numbers", "numbers" + _AS_TEXT}:
+                    kind, other = kind.removesuffix(_AS_TEXT), other.removesuffix(_AS_TEXT)
                 raise TableError(
                     f"The column {name!r} holds {kind} in {look.path}, but {other} in {path}. "
                     "Give it one type in all files."
