@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from leaven.graph import KNNGraph, KNNTreeGraph
+from leaven.graph import KNNGraph, KNNTreeGraph, SpanningTreeGraph, _connect, _tree
 from leaven.graph._connect import _spread
 
 
@@ -74,3 +74,11 @@ def test_large_components_ask_a_sample_of_their_rows():
     asking = _spread(component, np.bincount(component), 3)
     # Seven rows in steps of three, three rows in steps of one.
     assert_array_equal(np.flatnonzero(asking), [0, 1, 3, 5, 7, 9])
+
+
+def test_a_large_spanning_tree_is_the_same_with_connect(monkeypatch):
+    monkeypatch.setattr(_tree, "_DENSE_BELOW", 10)
+    monkeypatch.setattr(_connect, "_MOST_ROWS", 1)
+    X = clusters(1)
+    expected = SpanningTreeGraph(2).build(X).adjacency.toarray()
+    assert_array_equal(SpanningTreeGraph(2, connect=True).build(X).adjacency.toarray(), expected)

@@ -134,10 +134,7 @@ class KNNGraph(GraphBuilder):
         self._scale = edges.row_scale
         self.weight_ = as_weight(self.weight).fit(edges)
         W = sparse.csr_array((weigh(edges, self.weight_), (edges.row, edges.col)), shape=(n, n))
-        W = symmetrize(W, self.symmetrize)
-        if self.connect:
-            W = connect_components(W, edges, self._index, self.weight_)
-        self.graph_ = Graph._trusted(self._finish(W, edges))
+        self.graph_ = Graph._trusted(self._finish(symmetrize(W, self.symmetrize), edges))
 
     def _n_searched(self, k: int, n: int) -> int:
         """How many neighbors to search for; the spanning tree of a small table wants all."""
@@ -145,6 +142,8 @@ class KNNGraph(GraphBuilder):
 
     def _finish(self, W: sparse.csr_array, edges: Edges) -> sparse.csr_array:
         """What becomes of the symmetric weights; the trees keep some of the edges only."""
+        if self.connect:
+            return connect_components(W, edges, self._index, self.weight_)
         return W
 
     def _make_index(self, X: Any) -> NeighborIndex:

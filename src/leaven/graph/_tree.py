@@ -74,7 +74,8 @@ class KNNTreeGraph(KNNGraph):
     """A maximum spanning forest of the k-nearest-neighbor graph, one tree per component.
 
     The "kNN-MST" graph of Nguyen (2019), section 3.5. It has fewer edges than nodes, and
-    max-sum is exact on it. All parameters are those of :class:`KNNGraph`.
+    max-sum is exact on it. All parameters are those of :class:`KNNGraph`; with ``connect=True``
+    there is one tree.
 
     Examples
     --------
@@ -84,6 +85,7 @@ class KNNTreeGraph(KNNGraph):
     """
 
     def _finish(self, W: sparse.csr_array, edges: Edges) -> sparse.csr_array:
+        W = super()._finish(W, edges)
         return maximum_spanning_forest(W, _symmetric(edges, edges.distance, W.shape))
 
 
@@ -94,7 +96,7 @@ class SpanningTreeGraph(KNNGraph):
     is made: the tree is taken in the k-nearest-neighbor graph, which is first grown until
     it is connected: each of its components is joined to the nearest row outside (Borůvka's
     step). More neighbors make this tree come closer to the exact one. All parameters are
-    those of :class:`KNNGraph`.
+    those of :class:`KNNGraph`; the tree is connected whatever ``connect`` is.
 
     Examples
     --------
