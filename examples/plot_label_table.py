@@ -40,7 +40,7 @@ right = result.table["topic_predicted"] == truth
 print(f"{right[inferred].mean():.1%} of {inferred.sum()} inferred topics are right")
 
 # %%
-# What it learned from, and how sure it is.
+# What it learned from, and its confidence.
 
 summary = result.summary
 counts = pd.DataFrame(
