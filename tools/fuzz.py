@@ -21,10 +21,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import csv
 import importlib
 import io
-import json
 import logging
 import os
 import random
@@ -41,79 +39,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tools import fuzz_tables
 from tools.fuzz_estimators import estimators
 
 Failure = str | None
 
 _PATIENCE = 120.0
 """Seconds in which a program must end after a signal; it takes one on an idle machine."""
-
-CELLS: dict[str, Callable[[random.Random], str]] = {
-    "number": lambda rng: f"{rng.gauss(0, 1):.4g}",
-    "integer": lambda rng: str(rng.randint(-50, 50)),
-    "huge": lambda rng: rng.choice(["1e308", "-1e308", "1e-300", "9" * 25, "inf", "-inf", "0"]),
-    "date": lambda rng: rng.choice(
-        ["2024-02-29", "9999-12-31", "0001-01-01", "1-APR-1987", "2024-13-01", "1677-09-20"]
-    ),
-    "category": lambda rng: rng.choice(["red", "blue", "green", "", "NA", "null"]),
-    "text": lambda rng: " ".join(
-        rng.choice(["late", "parcel", "refund", "thanks", "ä", "日本", "😀"]) for _ in range(9)
-    ),
-    "odd": lambda rng: rng.choice(
-        ["=1+1", '"', "a,b", "a\nb", "\t", " x ", "'", "\\", "nan", "True", "0x1f", "1,5", "\u200b"]
-    ),
-    "empty": lambda rng: "",
-    "constant": lambda rng: "same",
-}
-NAMES = [
-    "a",
-    "b c",
-    "",
-    " ",
-    "x__y",
-    "__",
-    "ünï",
-    "1",
-    "a.b",
-    "class",
-    "index",
-    "target_",
-    "=1",
-    "a",
-]
-METHODS = ["logistic-regression", "naive-bayes", "harmonic"]
-ENCODINGS = ["utf-8", "utf-8", "utf-8", "utf-8-sig", "utf-16", "latin-1"]
-
-
-def random_table(rng: random.Random) -> list[dict[str, str]] | None:
-    """Make rows of odd cells with a target of two to four classes and some blanks."""
-    n_rows, n_columns = rng.randint(1, 30), rng.randint(0, 5)
-    names = rng.sample(NAMES, n_columns)
-    kinds = [rng.choice(list(CELLS)) for _ in names]
-    classes = rng.sample(["yes", "no", "1", "2", "ä b", "-1", "True", "x|y"], rng.randint(1, 4))
-    rows = []
-    for _ in range(n_rows):
-        row = {name: CELLS[kind](rng) for name, kind in zip(names, kinds, strict=True)}
-        row["target"] = rng.choice([*classes, "", ""])
-        rows.append(row)
-    return rows
-
-
-def as_bytes(rows: list[dict[str, str]], suffix: str, encoding: str) -> bytes:
-    """Write the rows as a file of that kind."""
-    if suffix == ".jsonl":
-        return "\n".join(json.dumps(row) for row in rows).encode(encoding, "replace")
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, delimiter="\t" if suffix == ".tsv" else ",")
-    writer.writerow(rows[0])
-    writer.writerows(row.values() for row in rows)
-    return text.getvalue().encode(encoding, "replace")
-
-
-def cells_of(content: bytes, suffix: str, encoding: str) -> list[list[str]]:
-    """Read the cells of a CSV or TSV file as they stand there."""
-    text = io.StringIO(content.decode(encoding), newline="")
-    return list(csv.reader(text, delimiter="\t" if suffix == ".tsv" else ","))
 
 
 def command(*args: str) -> tuple[int, str]:
@@ -132,48 +64,7 @@ def command(*args: str) -> tuple[int, str]:
 
 def tables(rng: random.Random, folder: Path) -> Failure:
     """Label a table of odd cells."""
-    rows = random_table(rng)
-    suffix, encoding = rng.choice([".csv", ".csv", ".tsv", ".jsonl"]), rng.choice(ENCODINGS)
-    content = as_bytes(rows or [], suffix, encoding)
-    if rng.random() < 0.15:  # damage
-        damaged = bytearray(content)
-        for _ in range(rng.randint(1, 8)):
-            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
-        content = bytes(damaged[: rng.randint(1, len(damaged))])
-    file, out = folder / f"in{suffix}", folder / f"out{suffix}"
-    file.write_bytes(content)
-    out.unlink(missing_ok=True)
-    named = [] if encoding.startswith("utf") else ["--encoding", encoding]
-    method = rng.choice(METHODS)
-    options = [
-        "--target",
-        "target",
-        "--out",
-        str(out),
-        "--method",
-        method,
-        "--no-report",
-        "--quiet",
-    ]
-    code, message = command("label", str(file), *options, *named)
-    lines = message.strip().splitlines()
-    if code == 2:
-        if len(lines) != 1 or not lines[0].startswith("leaven: error:"):
-            return f"exit code 2 with {message!r}"
-        return f"refused, but {out} exists" if out.exists() else None
-    if code != 0:
-        return f"exit code {code}: {message!r}"
-    if suffix == ".jsonl":
-        return None
-    with contextlib.suppress(UnicodeError):
-        before = cells_of(content, suffix, encoding)
-        written = "utf-8-sig" if encoding == "utf-8-sig" else encoding
-        after = cells_of(out.read_bytes(), suffix, written)
-        width = len(before[0])
-        filled = [row for row in before if row]  # readers pass over empty lines
-        if [row[:width] for row in after] != filled and all(len(r) == width for r in filled):
-            return f"cells changed: {filled[:3]} became {after[:3]}"
-    return None
+    return fuzz_tables.tables(rng, folder, command)
 
 
 def files(rng: random.Random, folder: Path) -> Failure:
@@ -235,21 +126,26 @@ def signals(rng: random.Random, folder: Path) -> Failure:
     from leaven.cli import main
 
     importlib.import_module("leaven.tables")  # once, before the forks
+    n_rows = 300
     file, out = folder / "s.csv", folder / "s.out.csv"
-    if not file.exists():
-        numbers = np.random.RandomState(0)
-        table = pd.DataFrame(numbers.normal(size=(800, 4)).round(3), columns=list("abcd"))
-        table["target"] = np.where(np.arange(800) < 40, np.where(table["a"] > 0, "x", "y"), "")
-        table.to_csv(file, index=False)
-    out.unlink(missing_ok=True)
     options = ["--target", "target", "--out", str(out), "--method", "harmonic", "--no-report"]
 
     def label() -> None:
         main(["label", str(file), *options])
 
+    if not file.exists():
+        numbers = np.random.RandomState(0)
+        table = pd.DataFrame(numbers.normal(size=(n_rows, 4)).round(3), columns=list("abcd"))
+        table["target"] = np.where(np.arange(n_rows) < 40, np.where(table["a"] > 0, "x", "y"), "")
+        table.to_csv(file, index=False)
+        # How long a run takes here and now: later signals would find it ended.
+        started = time.monotonic()
+        stopped_at(label, _PATIENCE, 0)
+        expected["seconds of a run"] = time.monotonic() - started
+    out.unlink(missing_ok=True)
     number = rng.choice([signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
-    _, message = stopped_at(label, rng.uniform(0.0, 1.5), number)
-    if out.exists() and sum(1 for _ in out.open()) != 801:
+    _, message = stopped_at(label, rng.uniform(0.0, 1.1) * expected["seconds of a run"], number)
+    if out.exists() and sum(1 for _ in out.open()) != n_rows + 1:
         return f"{number.name}: half of an output"
     parts = [name for name in os.listdir(folder) if name.endswith(".tmp")]
     if number != signal.SIGKILL and parts and "interrupted" in message:
@@ -303,6 +199,8 @@ def kills(rng: random.Random, folder: Path) -> Failure:
 def stopped_at(work: Callable[[], None], seconds: float, number: int) -> tuple[str, str]:
     """Do some work in a process of its own, send it a signal; give what it printed and told.
 
+    Work that ends before is not waited for.
+
     A fork, since the imports would take longer than the work; tests/cli/test_processes.py
     interrupts those.
     """
@@ -324,11 +222,14 @@ def stopped_at(work: Callable[[], None], seconds: float, number: int) -> tuple[s
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(code)
-        time.sleep(seconds)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(child, number)
+        started = time.monotonic()
+        while not (has_ended := os.waitpid(child, os.WNOHANG) != (0, 0)):
+            if time.monotonic() - started >= seconds:
+                os.kill(child, number)
+                break
+            time.sleep(min(0.005, seconds))
         deadline = time.monotonic() + _PATIENCE
-        while os.waitpid(child, os.WNOHANG) == (0, 0):
+        while not has_ended and os.waitpid(child, os.WNOHANG) == (0, 0):
             if time.monotonic() > deadline:
                 os.kill(child, signal.SIGKILL)
                 os.waitpid(child, 0)
