@@ -19,6 +19,7 @@ import pandas as pd
 
 from leaven.evaluation import trial_scores
 from leaven.statistics import wilcoxon_test
+from studies.costs import expected_seconds
 from studies.figures import can_draw
 from studies.registry import SOURCES, TABLES, Outcome, Table
 
@@ -373,9 +374,15 @@ def listing(tables: Sequence[Table]) -> list[str]:
     lines = []
     for source in dict.fromkeys(table.source for table in tables):
         lines.append(f"{source}: {SOURCES[source].cite()}")
+        total = 0.0
         for table in (each for each in tables if each.source == source):
-            here = len(table.here())
-            lines.append(
-                f"  {table.id:8} {table.title} ({here} of {len(table.datasets)} data sets here)"
-            )
+            here = table.here()
+            counted = f"({len(here)} of {len(table.datasets)} data sets here)"
+            line = f"  {table.id:8} {table.title} {counted}"
+            if table.trials:
+                seconds = expected_seconds(table.number, here)
+                line, total = f"{line}, about {seconds / 60:.0f} minutes", total + seconds
+            lines.append(line)
+        if total:
+            lines.append(f"  The tables with a time take {total / 3600:.1f} hours of one core.")
     return lines
