@@ -151,3 +151,49 @@ def test_questions_of_an_older_search_are_not_asked(visit, serve):
     assert [row % 2 for row, each in why if each == "search"] == [0] * sum(
         each == "search" for _, each in why
     )
+
+
+def test_fast_keys_do_not_wait_for_the_questions_of_a_new_model(visit, serve, many):
+    served = serve(many)
+    page = visit(served.address)
+    until(page, "app.ahead.length > 40 && !app.loading")
+    held = []
+    page.route("**/api/questions*", lambda route: held.append(route))
+    page.evaluate("void app.refill(2)")
+    wait_for(lambda: page.evaluate("true") and held)
+    rows = []
+    for _ in range(8):
+        rows.append(page.evaluate("app.current.row"))
+        page.keyboard.press("1")
+    wait_until_saved(page)
+    assert served.session.board.counts()["hand"] == len(set(rows)) == 8
+    for route in held:
+        route.continue_()
+    page.unroute("**/api/questions*")
+    until(page, "!app.loading && app.ahead.length > 30")
+    ahead = page.evaluate("app.ahead.map((found) => found.row)")
+    assert len(set(ahead)) == len(ahead)
+    assert not set(ahead) & set(rows)
+
+
+def test_what_another_window_has_answered_is_not_asked(visit, serve, many):
+    served = serve(many)
+    one, two = visit(served.address), visit(served.address)
+    until(two, "app.ahead.length > 40 && !app.loading")
+    rows = []
+    for _ in range(6):
+        rows.append(one.evaluate("app.current.row"))
+        one.keyboard.press("1")
+    wait_until_saved(one)
+    # The row on the screen stays: a key that is on its way must not meet another one.
+    assert two.evaluate("app.current.row") == rows[0]
+    asked = "[" + ",".join(map(str, rows)) + "]"
+    until(two, f"!app.ahead.some((found) => {asked}.includes(found.row)) && app.ahead.length > 30")
+    assert two.evaluate("app.current.row") == rows[0]
+    # Own labels are no news: nothing is asked for anew.
+    until(one, "!app.loading")
+    asked_anew = []
+    one.on("request", lambda request: asked_anew.append(request.url))
+    one.keyboard.press("1")
+    wait_until_saved(one)
+    assert [url for url in asked_anew if "/api/questions" in url] == []

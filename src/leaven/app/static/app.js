@@ -65,17 +65,20 @@ const app = {
 
   // Questions
 
+  // Get more questions; with `keep` also other ones for all but so many of those that are here. Until
+  // the new ones have come the old ones stay: whoever types fast never waits for a row.
   async refill(keep) {
     if (this.loading || this.ended) return;
     this.loading = true;
     const { turn, order } = this;
     try {
-      if (keep !== undefined) this.ahead.splice(keep);
-      const have = new Set([...this.ahead.map((found) => found.row), ...outbox.rows()]);
+      const kept = new Set(this.ahead.slice(0, keep).map((found) => found.row));
+      const have = new Set([...kept, ...outbox.rows()]);
       if (this.current) have.add(this.current.row);
       if (this.held) have.add(this.held.row);
-      const { questions } = await ask("/api/questions", { order, q: this.query, n: AHEAD - this.ahead.length, have: [...have].join(",") });
+      const { questions } = await ask("/api/questions", { order, q: this.query, n: AHEAD - kept.size, have: [...have].join(",") });
       if (turn !== this.turn) return;
+      this.ahead = this.ahead.filter((found) => keep === undefined || kept.has(found.row));
       // What was answered while we waited is not asked again.
       const gone = new Set([...outbox.allRows(), ...this.past.slice(-AHEAD).map((item) => item.found.row), ...this.ahead.map((found) => found.row)]);
       if (this.current) gone.add(this.current.row);
@@ -345,7 +348,9 @@ const app = {
     this.refill();
   },
 
-  take(progress) {
+  // What the server says of all labels, after as many new events of this window as it knows of.
+  take(progress, nOwn) {
+    const others = this.progress !== null && progress.version - this.progress.version > (nOwn || 0);
     this.progress = progress;
     this.classes = progress.classes;
     $("people-button").hidden = !progress.agreement && !progress.disagreements;
@@ -355,6 +360,8 @@ const app = {
       this.model = progress.model;
       // The row on the screen stays; those after it are chosen anew by the new model.
       if (!first || this.current) this.refill(2).then(() => this.freshen());
+    } else if (others) {
+      this.refill(0); // another window or person may have answered what is here to be asked
     }
     if (this.start) this.showClasses();
   },

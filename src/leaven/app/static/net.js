@@ -123,7 +123,7 @@ const outbox = {
         this.keep();
         pause = 250;
         batch.forEach((action, i) => this.onresult(action, found.results[i]));
-        this.onprogress(found.progress);
+        this.onprogress(found.progress, batch.length);
         this.change(this.waiting.length ? "saving" : "saved");
       } catch (error) {
         if (error instanceof Refused && error.status === 400) {
