@@ -3,8 +3,10 @@
 ``python -m tools.mutants 200 --seed 0`` draws 200 places in ``src/leaven``: a comparison or an
 operator is exchanged for its opposite, a constant is moved by one, a condition is negated. Each
 mutant lives in a copy of the repository. The tests of its package that reach the line run on it,
-the cheapest first, until one fails. Which test reaches which line is recorded once per file of
-tests (``tools/reached.py``), when it is needed, and kept under ``build/mutants``. The survivors are
+the cheapest first, until one fails. Which test reaches which line can be recorded once per file of
+tests (``--record``, ``tools/reached.py``); the records are kept under ``build/mutants``, and pay
+off from the second mutant of a package on. Without a record the files of tests that mention the
+module run, each for some seconds, with the tests that mention the function first. The survivors are
 listed; each deserves a test, or a word why nobody can tell it from the original.
 
 The places that are known to be equivalent stand in ``tools/equivalent_mutants.txt``, one
@@ -27,6 +29,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tools.reached import Atlas, Reach, atlas, is_recorded, run_tests
 
@@ -40,6 +43,8 @@ CACHE = ROOT / "build" / "mutants"
 GROUPS = (4.0, 30.0, 120.0)
 # Seconds that tests may take on top of a multiple of what they took without the mutant.
 PATIENCE = 20.0
+# Seconds after which no further test of a file begins, where nothing is known about its tests.
+ENOUGH = 15.0
 # What a line is exchanged for: the nearest operator that still gives a value of the same kind.
 EXCHANGES: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.GtE,
@@ -272,32 +277,55 @@ class Trial:
 
     copy: Path
     cache: Path
+    is_recording: bool = False
+    """Record files of tests before they run; else those without a record run as they are."""
     max_files: int = 1_000
-    """How many files of tests are recorded for one mutant that others did not notice."""
+    """How many of the latter run for one mutant."""
     sound: set[str] = field(default_factory=set)
     """Tests that pass without a mutant."""
     broken: set[str] = field(default_factory=set)
     n_written: int = 0
 
     def outcome(self, mutant: Mutant, number: int) -> Outcome:
-        """Run the tests that reach a mutant: those that are known first, then file by file."""
+        """Run tests on a mutant: those known to reach it first, then the likeliest files."""
         files = tests_of_module(mutant.path, self.copy, mutant.function)
-        known = [name for name in files if is_recorded(self.copy, name, self.cache)]
-        first = list(dict.fromkeys([*files[:2], *known]))
-        others = [name for name in files if name not in first][: self.max_files]
-        n_run = n_reaching = 0
-        for some in [first, *([name] for name in others)]:
-            recorded = atlas(self.copy, some, self.cache)
-            tests = reaching(recorded, mutant)
-            n_reaching += len(tests)
-            for group in grouped(
-                recorded, [each for each in tests if each.name not in self.broken]
-            ):
-                state, test = self._try(recorded, group, mutant, number)
-                if state:
-                    return Outcome(state, test, n_run, n_reaching)
-                n_run += len(group)
-        return Outcome("survived" if n_run else "not reached", "", n_run, n_reaching)
+        known = [
+            name for name in files if self.is_recording or is_recorded(self.copy, name, self.cache)
+        ]
+        recorded = atlas(self.copy, known, self.cache)
+        tests = [test for test in reaching(recorded, mutant) if test.name not in self.broken]
+        n_run = 0
+        for group in grouped(recorded, tests):
+            state, test = self._try(recorded, group, mutant, number)
+            if state:
+                return Outcome(state, test, n_run, len(tests))
+            n_run += len(group)
+        others = [name for name in files if name not in known][: self.max_files]
+        for name in others:
+            state, test = self._try_file(name, mutant, number)
+            if state:
+                return Outcome(state, test, n_run, len(tests))
+        return Outcome("survived" if n_run or others else "not reached", "", n_run, len(tests))
+
+    def _try_file(self, name: str, mutant: Mutant, number: int) -> tuple[str, str]:
+        """Run a file of tests of which nothing is known, until one fails or it takes long."""
+        words = frozenset(mutant.function.split("."))
+        limits = {"seconds": ENOUGH + 2 * PATIENCE, "words": words, "enough": ENOUGH}
+        if name in self.broken:
+            return "", ""
+        passed, failed = self._run(mutant, number, [name], None, **limits)
+        if passed is None:
+            return "by time", name
+        if passed:
+            return "", ""
+        wanted = [failed] if "::" in failed else None
+        if failed not in self.sound:
+            if not run_tests(self.copy, [name], wanted, ENOUGH + 2 * PATIENCE)[0]:
+                self.broken.update([name, failed])
+                print(f"left out, fails without a mutant too: {failed or name}", flush=True)
+                return "", ""
+            self.sound.add(failed)
+        return "noticed", failed or name
 
     def _try(
         self, recorded: Atlas, group: list[Reach], mutant: Mutant, number: int
@@ -308,9 +336,9 @@ class Trial:
         seconds += 2 * sum(recorded.collecting[name] for name in {test.file for test in group})
         names = [test.name for test in group]
         while names:
-            passed, failed = self._run(mutant, number, names, seconds)
+            passed, failed = self._run(mutant, number, files_of(names), names, seconds=seconds)
             if passed is None:
-                return "by time", ""
+                return "by time", names[0]
             if passed:
                 break
             if self._is_sound(failed, names, seconds):
@@ -319,7 +347,7 @@ class Trial:
         return "", ""
 
     def _run(
-        self, mutant: Mutant, number: int, names: list[str], seconds: float
+        self, mutant: Mutant, number: int, files: list[str], names: list[str] | None, **limits: Any
     ) -> tuple[bool | None, str]:
         """Write the mutant, run tests, and put the original back."""
         file = self.copy / "src" / "leaven" / mutant.path
@@ -329,7 +357,7 @@ class Trial:
             file.write_text(mutated(mutant.path, original, number), encoding="utf-8")
             # Compiled files are told apart by seconds and sizes, which mutants can share.
             os.utime(file, (self.n_written, self.n_written))
-            return run_tests(self.copy, files_of(names), names, seconds)
+            return run_tests(self.copy, files, names, **limits)
         finally:
             file.write_text(original, encoding="utf-8")
             os.utime(file, (stamp, stamp))
@@ -376,16 +404,14 @@ def grouped(known: Atlas, tests: list[Reach]) -> list[list[Reach]]:
     return [group for group in groups if group]
 
 
-def run(
-    n: int, seed: int, skip: int, cache: Path, max_files: int
-) -> Iterator[tuple[Mutant, Outcome]]:
+def run(args: argparse.Namespace) -> Iterator[tuple[Mutant, Outcome]]:
     """Try mutants in a copy of the repository, one after the other."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "leaven"
         ignored = shutil.ignore_patterns(".git", ".venv*", "build", "docs/_build", ".*_cache")
         shutil.copytree(ROOT, copy, ignore=ignored)
-        trial, known = Trial(copy, cache, max_files), equivalent()
-        for mutant, number in draw(n, seed)[skip:]:
+        trial, known = Trial(copy, args.cache, args.record, args.files), equivalent()
+        for mutant, number in draw(args.n, args.seed)[args.skip :]:
             if mutant.key in known:
                 yield mutant, Outcome("equivalent")
             else:
@@ -401,13 +427,13 @@ def main() -> int:
     parser.add_argument("--goal", type=float, default=0.95, help="share that must be noticed")
     parser.add_argument("--cache", type=Path, default=CACHE, help="what is known about the tests")
     parser.add_argument(
-        "--files", type=int, default=1_000, help="files of tests to record for one mutant, at most"
+        "--files", type=int, default=1_000, help="files without a record for one mutant, at most"
     )
+    parser.add_argument("--record", action="store_true", help="record what reaches which line")
     args = parser.parse_args()
     started, survivors = time.time(), []
     states: Counter[str] = Counter()
-    tried = run(args.n, args.seed, args.skip, args.cache, args.files)
-    for number, (mutant, found) in enumerate(tried):
+    for number, (mutant, found) in enumerate(run(args)):
         states[found.state] += 1
         if found.lives:
             survivors.append((mutant, found))

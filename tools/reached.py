@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import inspect
 import json
+import math
 import os
+import re
 import resource
 import signal
 import sys
@@ -236,17 +239,33 @@ def run_pytest(root: Path, arguments: list[str], plugin: Any) -> int:
 
 
 class _Selected:
-    """A plugin of pytest that runs the wanted tests in their order, and notes what failed."""
+    """A plugin of pytest that runs the wanted tests in their order, and notes what failed.
 
-    def __init__(self, wanted: list[str] | None, note: Path) -> None:
+    Without names it runs all, those first that mention one of the words, until the processor time
+    is used up.
+    """
+
+    def __init__(
+        self, wanted: list[str] | None, note: Path, words: frozenset[str], seconds: float
+    ) -> None:
         self.order = None if wanted is None else {name: i for i, name in enumerate(wanted)}
         self.note = note
+        self.words = words
+        # Counted from the fork, whose clock begins at zero.
+        self.end = seconds
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        if self.order is not None:
+        if self.order is None:
+            items.sort(key=lambda item: self.words.isdisjoint(_words_of(item)))
+        else:
             order = self.order
             kept = [item for item in items if item.nodeid in order]
             items[:] = sorted(kept, key=lambda item: order[item.nodeid])
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: Any) -> None:
+        if self.order is None and processor_time() > self.end:
+            item.session.shouldstop = "the time is used up"
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.failed and not self.note.exists():
@@ -255,21 +274,38 @@ class _Selected:
     pytest_collectreport = pytest_runtest_logreport
 
 
+def _words_of(item: Any) -> set[str]:
+    """The words of a test, or of an example."""
+    function = getattr(item, "function", None)
+    try:
+        text = inspect.getsource(function) if function is not None else item.dtest.docstring
+    except (OSError, TypeError, AttributeError):
+        text = ""
+    return set(re.findall(r"\w+", f"{item.name} {text}"))
+
+
 def run_tests(
-    root: Path, files: list[str], wanted: list[str] | None, seconds: float
+    root: Path,
+    files: list[str],
+    wanted: list[str] | None,
+    seconds: float,
+    *,
+    words: frozenset[str] = frozenset(),
+    enough: float = math.inf,
 ) -> tuple[bool | None, str]:
     """Run some tests until the first failure; tell whether all passed, and name what failed.
 
-    None is for tests that used up the processor time, or that wait for something.
+    None is for tests that used up the processor time, or that wait for something. Where no tests
+    are named, none begins after ``enough`` seconds of it.
     """
     note = root / "failed.txt"
     note.unlink(missing_ok=True)
-    code = in_fork(
-        lambda: run_pytest(root, ["-x", *files], _Selected(wanted, note)), seconds=seconds
-    )
+    plugin = _Selected(wanted, note, words, enough)
+    code = in_fork(lambda: run_pytest(root, ["-x", *files], plugin), seconds=seconds)
     failed = note.read_text(encoding="utf-8") if note.exists() else ""
-    # 5: nothing was collected, as in a module without doctests.
-    return (None if code is None else code in (0, 5)), failed
+    # 2: stopped, as above or by the first failure. 5: nothing was collected, as in a module
+    # without doctests.
+    return (None if code is None else code in (0, 5) or (code == 2 and not failed)), failed
 
 
 def in_fork(work: Callable[[], int], seconds: float | None) -> int | None:

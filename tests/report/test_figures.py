@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leaven.report._figures import _short, curves, histogram, share_bars, ticks, whiskers
+from leaven.report._figures import (
+    _short,
+    curves,
+    histogram,
+    marker,
+    share_bars,
+    ticks,
+    whiskers,
+)
 from leaven.report._map import MOST_POINTS, draw_map, marks_of, thin
 from leaven.report._rows import Rows
 from leaven.report._style import DARK, LIGHT
@@ -71,6 +79,15 @@ def test_histogram_heights_are_in_proportion():
 )
 def test_large_counts_are_short(number, text):
     assert _short(number) == text
+
+
+def test_markers_are_centered_on_their_point():
+    circle, square, diamond = (marker(number, "30%", 12.0, 5.0, "c") for number in range(3))
+    assert 'cx="30%" cy="12.0" r="5.0"' in circle
+    # A square of nine, moved back by half of it: the point is in its middle.
+    assert 'x="30%" y="12.0" width="9.0" height="9.0" transform="translate(-4.5 -4.5)"' in square
+    assert 'd="M0 -6.5L6.5 0L0 6.5L-6.5 0Z"' in diamond
+    assert marker(3, "30%", 12.0, 5.0, "c") == circle
 
 
 def test_share_bars_are_in_proportion():

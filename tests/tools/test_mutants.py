@@ -149,7 +149,7 @@ def trial(tmp_path):
     (root / "src" / "leaven" / "__init__.py").write_text("")
     (root / "src" / "leaven" / "_small.py").write_text(SMALL)
     (root / "tests" / "test_small.py").write_text(TESTS)
-    return Trial(root, tmp_path / "cache")
+    return Trial(root, tmp_path / "cache", is_recording=True)
 
 
 @needs_fork
@@ -193,6 +193,23 @@ def test_outcomes(trial, monkeypatch):
     assert trial.broken == {"tests/test_small.py::test_shy"}
     assert outcome("never", "7 -> 8").state == "not reached"
     assert outcome("module", "5 -> 6").lives
+
+
+@needs_fork
+def test_without_a_record_the_tests_that_mention_the_function_run_first(trial):
+    trial.is_recording = False
+    tests = trial.copy / "tests" / "test_small.py"
+    tests.write_text(TESTS.replace("def test_broken", "def broken"))
+    found = places("_small.py", SMALL)
+    results = {
+        mutant.function: trial.outcome(mutant, number)
+        for number, mutant in enumerate(found)
+        if mutant.change in ("Mult -> Div", "7 -> 8")
+    }
+    assert results["twice"].state == "noticed"
+    assert results["twice"].test == "tests/test_small.py::test_slow_twice"  # the first that does
+    assert results["never"].state == "survived"  # that nothing reaches it is not known here
+    assert not trial.cache.exists()
 
 
 @needs_fork
