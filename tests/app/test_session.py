@@ -359,6 +359,21 @@ def test_labels_go_into_the_table(open_session, fruit):
     assert [name for name, _, _ in again.row(0)["cells"]] == ["text", "grams"]
 
 
+@pytest.mark.parametrize(
+    ("target", "classes", "given"),
+    [
+        ([-1] * 40, [], []),
+        ([7, -1, 7] + [-1] * 37, [7], [0, 2]),
+        (["7", "-1", ""] + [""] * 37, ["7"], [0]),  # as a CSV file has them
+        (["ripe", " ", None] + [None] * 37, ["ripe"], [0]),
+    ],
+)
+def test_no_class_or_one_is_enough_to_begin(open_session, fruit, target, classes, given):
+    session = open_session(fruit.assign(kind=target), classes=["new"])
+    assert session.board.classes == [*classes, "new"]
+    assert np.flatnonzero(session.board.source).tolist() == given
+
+
 def test_tables_that_cannot_be_labeled(tmp_path, fruit):
     with pytest.raises(TableError, match="no rows"):
         Sheet(fruit.head(0), "kind")

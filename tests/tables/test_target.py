@@ -152,3 +152,12 @@ def test_dates_and_names_that_occur_once_are_no_classes() -> None:
     assert len(encode_target(column([*names, names[0], None])).classes) == 51
     assert len(encode_target(column([*days[:30] * 2, None])).classes) == 30
     assert len(encode_target(column([*days[:20], None])).classes) == 20
+
+
+def test_a_column_that_waits_for_its_labels():
+    none = encode_target(pd.Series([-1, -1], name="k"), fewest_classes=0)
+    assert (none.classes.tolist(), none.codes.tolist()) == ([], [-1, -1])
+    one = encode_target(pd.Series(["3", "-1", "3"], name="k"), fewest_classes=0)
+    assert (one.classes.tolist(), one.codes.tolist()) == (["3"], [0, -1, 0])
+    with pytest.raises(TableError, match="one class only"):
+        encode_target(pd.Series(["3", "-1", "3"], name="k"), fewest_classes=2)

@@ -207,12 +207,7 @@ def _given(table: pd.DataFrame, target: str) -> tuple[list[Any], NDArray[np.intp
     if target not in table.columns:
         return [], none
     values = table[target]
-    filled = values.notna() & (values.astype(str).str.strip() != "")
-    distinct = values[filled].unique().tolist()
-    if len(distinct) > 1:
-        found = encode_target(values, needs_unlabeled=False)
-        return found.classes.tolist(), found.codes
-    if not distinct:
+    if not (values.notna() & (values.astype(str).str.strip() != "")).any():
         return [], none
-    none[filled.to_numpy()] = 0
-    return distinct, none
+    found = encode_target(values, needs_unlabeled=False, fewest_classes=0)
+    return found.classes.tolist(), found.codes

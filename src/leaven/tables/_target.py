@@ -91,6 +91,7 @@ def encode_target(
     missing: Iterable[str] = (),
     strict: bool = False,
     needs_unlabeled: bool = True,
+    fewest_classes: int = 2,
 ) -> Target:
     """Find the labels in a column.
 
@@ -106,11 +107,13 @@ def encode_target(
         Refuse labels that look like mistakes.
     needs_unlabeled : bool, default=True
         Refuse a column in which every row has a label.
+    fewest_classes : int, default=2
+        Refuse a column with fewer; 0 where labels are still to come.
 
     Raises
     ------
     TableError
-        If no row or every row is labeled, if there is one class only, if the column does not
+        If no row or every row is labeled, if there are too few classes, if the column does not
         hold classes, or if ``strict`` and labels have stray spaces or differ only in case.
 
     Returns
@@ -142,6 +145,8 @@ def encode_target(
     except ValueError as error:
         raise TableError(f"Target {name!r}: {error}") from error
     if not labeled.any():
+        if fewest_classes == 0:
+            return Target(values, np.empty(0, dtype=object), _no_codes(len(values)), notes)
         raise TableError(
             f"Target {name!r} has no labeled row: all {len(values):,} cells are empty. Fill in "
             "some labels of each class first."
@@ -160,7 +165,7 @@ def encode_target(
         classes, codes = encode_labels(labels)
     except ValueError as error:
         raise TableError(f"Target {name!r}: {error}") from error
-    if len(classes) < 2:
+    if len(classes) < fewest_classes:
         # The mark of integers is easily taken for a class: binary labels are often -1 and 1.
         marked = values.dtype.kind in "iu" or any("integers" in note for note in notes)
         hint = f" ({UNLABELED} among integers marks an unlabeled row)" if marked else ""
@@ -174,6 +179,10 @@ def encode_target(
     counts = np.bincount(codes[codes != UNLABELED], minlength=len(classes))
     notes.extend(doubts + _lone_classes(classes[counts == 1], len(classes), name))
     return Target(values, classes, codes, notes, doubts)
+
+
+def _no_codes(n_rows: int) -> NDArray[np.intp]:
+    return np.full(n_rows, UNLABELED, dtype=np.intp)
 
 
 def _is_textual(values: pd.Series) -> bool:
