@@ -233,14 +233,14 @@ def test_a_full_disk_is_one_line(folder, monkeypatch):
     out = folder / "out"
 
     def full(source, target):
-        raise OSError(errno.ENOSPC, "No space left on device", str(target))
+        raise OSError(errno.ENOSPC, "No space left on device")  # as a disk does, without a name
 
     monkeypatch.setattr(leaven._files.os, "replace", full)
     command = ["label", str(folder / "rows"), "--target", "topic", "--out", str(out)]
     run = RUNNER.invoke(main, [*command, "--method", "naive-bayes"])
     assert run.exit_code == 1
     said = " ".join(run.stderr.split())
-    assert said.endswith("part0.parquet: No space left on device.")
+    assert said.endswith("out/part0.parquet: No space left on device.")
     assert "Traceback" not in said
     assert list(out.iterdir()) == []  # nothing half written
 

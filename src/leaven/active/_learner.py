@@ -21,6 +21,7 @@ from leaven._compat import (
     num_samples,
     validate_params_of,
 )
+from leaven._dask import takes_dask
 from leaven.active._batch import DIVERSITIES, as_points, choose_batch
 from leaven.active._model import PoolModel
 from leaven.active._saving import SavingMixin
@@ -437,6 +438,7 @@ class ActiveLearner(SavingMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         check_is_fitted(self)
         return self._state.n_taught
 
+    @takes_dask
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class of each row with ``estimator_``.
 
@@ -451,6 +453,7 @@ class ActiveLearner(SavingMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         check_is_fitted(self.estimator_)
         return self._model.predict(X)
 
+    @takes_dask
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Predict class probabilities with ``estimator_``.
 

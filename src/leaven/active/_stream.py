@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, check_random_state
 
 from leaven._compat import HasMethods, Interval, StrOptions, num_samples, validate_params_of
+from leaven._dask import takes_dask
 from leaven._labels import UNLABELED, encode_labels, labeled_mask
 from leaven.active._model import PoolModel
 from leaven.active._state import as_python, rows_and_names
@@ -283,6 +284,7 @@ class StreamSampler(MetaEstimatorMixin, BaseEstimator):
         labels = [label for _, label in self._kept]
         return encode_labels(labels)[0] if labels else np.empty(0, dtype=object)
 
+    @takes_dask
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class of each row with ``estimator_``.
 

@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from leaven._compat import Interval, StrOptions, validate_params_of
+from leaven._dask import apply_rows, is_dask
 from leaven.exceptions import ConvergenceWarning
 
 logger = logging.getLogger("leaven")
@@ -335,6 +336,8 @@ class SelfOrganizingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             Units are numbered row by row.
         """
         check_is_fitted(self)
+        if is_dask(X):
+            return apply_rows(self, "predict", X, dtype=np.intp)
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         return find_winners(X, self.units_)[0]
 

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from leaven._compat import Interval, StrOptions, validate_params_of
+from leaven._dask import takes_dask
 
 
 def corrected_shares(
@@ -168,6 +169,7 @@ class CalibratedTreeClassifier(ClassifierMixin, BaseEstimator):
         self.leaf_shares_ = corrected_shares(counts, float(self.smoothing), prior)
         return self
 
+    @takes_dask
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the corrected class shares of the leaf of each row.
 
@@ -183,6 +185,7 @@ class CalibratedTreeClassifier(ClassifierMixin, BaseEstimator):
         X = validate_data(self, X, reset=False)
         return np.asarray(self.leaf_shares_[self.estimator_.apply(X)])
 
+    @takes_dask
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class of each row.
 

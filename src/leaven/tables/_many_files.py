@@ -441,5 +441,9 @@ def _label_file(
         confidence = table[f"{model.target}_confidence"].to_numpy()
         blank = "" if (table[model.target] == "").any() else None
         table[name] = blank_below(table[name], confidence, min_confidence, blank)
-    TableOutput.at(output).like_input(format_of_path(path), found).write(table)
+    try:
+        TableOutput.at(output).like_input(format_of_path(path), found).write(table)
+    except OSError as error:
+        # A full disk does not say which of the files it is about.
+        raise OSError(error.errno, error.strerror or str(error), str(output)) from error
     return len(table)
