@@ -7,6 +7,7 @@ To add a table, write a function ``run(table, run, datasets) -> Outcome`` and pa
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -182,8 +183,8 @@ class Run:
     datasets : tuple of str or None, default=None
         Only these.
     store : path or None, default=None
-        Results are kept in SQLite files of this name, with the name of the protocol put in
-        before the suffix, and a later run goes on from there.
+        Results are kept in SQLite files of this name, with the names of the protocol and of the
+        data set put in before the suffix, and a later run goes on from there.
     progress : bool, default=False
     """
 
@@ -220,22 +221,35 @@ class Run:
     def compare(
         self, methods: Mapping[str, Any], datasets: Mapping[str, Any], protocol: Protocol
     ) -> pd.DataFrame:
-        """Run methods on data sets, with the store and the jobs of this run."""
-        store = self.store
-        if store is not None:
-            store = store.with_name(f"{store.stem}-{protocol.name}{store.suffix or '.sqlite'}")
-        return compare(
-            methods,
-            datasets,
-            protocol=protocol,
-            n_trials=self.trials,
-            semi_supervised={
+        """Run methods on data sets, with the stores and the jobs of this run.
+
+        A store is read and checked as a whole by each comparison, so that there is one for each
+        protocol and data set: the thousands of trials of other data sets cost nothing.
+        """
+        options: dict[str, Any] = {
+            "protocol": protocol,
+            "n_trials": self.trials,
+            "semi_supervised": {
                 name: True for name, each in methods.items() if isinstance(each, Transducer)
             },
-            store=store,
-            n_jobs=self.n_jobs,
-            progress=self.progress,
-        )
+            "n_jobs": self.n_jobs,
+            "progress": self.progress,
+        }
+        if self.store is None:
+            return compare(methods, datasets, **options)
+        frames = [
+            compare(methods, {name: data}, store=self.store_of(protocol, name), **options)
+            for name, data in datasets.items()
+        ]
+        return pd.concat(frames, ignore_index=True)
+
+    def store_of(self, protocol: Protocol, dataset: str) -> Path:
+        """File of the trials of a data set under a protocol."""
+        if self.store is None:
+            raise ValueError("This run has no store.")
+        slug = re.sub(r"[^A-Za-z0-9.-]+", "-", dataset).strip("-")
+        name = f"{self.store.stem}-{protocol.name}-{slug}{self.store.suffix or '.sqlite'}"
+        return self.store.with_name(name)
 
 
 TABLES: dict[str, Table] = {}

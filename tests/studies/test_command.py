@@ -43,7 +43,7 @@ def test_a_table(tmp_path: Path) -> None:
     assert "PhD thesis, University of East Anglia, 2018" in markdown
     page = (tmp_path / "pages" / "s1.html").read_text(encoding="utf-8")
     assert page.count("<svg") == page.count("</svg>") == 1
-    assert (tmp_path / "pages" / "results-curve.sqlite").is_file()
+    assert (tmp_path / "pages" / "results-curve-iris.sqlite").is_file()
     # Once more, from the store: the pages are the same to the last byte.
     result = RUNNER.invoke(main, [*arguments, "--out", "pages"])
     assert result.exit_code == 0, result.output

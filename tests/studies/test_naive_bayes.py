@@ -365,11 +365,11 @@ def test_reproduce_resumes_and_lists_what_is_missing(
     run = Run(n_trials=2, datasets=("iris", "glass"), store=tmp_path / "new" / "r.sqlite")
     report = reproduce(["s1-3.4"], run)[0]
     assert report.missing == ["glass"]
-    stored = read_store(tmp_path / "new" / "r-curve.sqlite")
+    stored = read_store(tmp_path / "new" / "r-curve-iris.sqlite")
     assert set(stored["method"]) == {"NB", "SSNB"}
     again = reproduce(["S1-3.4"], replace(run, n_trials=3))[0]
     assert again.n_trials == 3
-    both = read_store(tmp_path / "new" / "r-curve.sqlite")
+    both = read_store(tmp_path / "new" / "r-curve-iris.sqlite")
     assert both[both["trial"] < 2].reset_index(drop=True).equals(stored)
     drawn = []
     paths = write_pages([again], tmp_path, draw=lambda frame: drawn.append(frame) or "<svg/>")
