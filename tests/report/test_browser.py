@@ -66,6 +66,8 @@ def test_opens_quietly_and_shows_the_figures(open_page, address, width, scheme):
     assert page.said == []
     assert page.asked == [address]
     assert page.evaluate("document.documentElement.scrollWidth") == width
+    for section in ("methods", "curve", "confidence", "columns", "python"):
+        page.locator(f"#{section} > details > summary").click()
     for figure in ("methods", "curve", "confidence", "map"):
         box = page.locator(f"#{figure}-svg").bounding_box()
         assert box["width"] > 0.7 * min(width, 860)
@@ -73,7 +75,7 @@ def test_opens_quietly_and_shows_the_figures(open_page, address, width, scheme):
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert ground == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(20, 23, 28)")
     # With the details open nothing sticks out either, in any figure or table.
-    for summary in page.locator("summary").all():
+    for summary in page.locator("details:not(.fold) > summary").all():
         summary.click()
     assert page.evaluate("document.documentElement.scrollWidth") == width
     outside = page.evaluate(
@@ -119,6 +121,7 @@ def test_finger_shows_the_row(open_page):
 def test_keys_go_from_row_to_row(open_page):
     page = open_page()
     page.locator("#ask .scroll").focus()
+    page.keyboard.press("Shift+Tab")  # the heading, which folds the section
     page.keyboard.press("Shift+Tab")
     assert page.evaluate("document.activeElement.id") == "map"
     tip = page.locator("#tip")
@@ -151,8 +154,7 @@ def test_long_words_do_not_widen_the_page(open_page, rich_result, tmp_path):
     file = tmp_path / "long.html"
     file.write_text(render_report(result, title=word), encoding="utf-8")
     page = open_page(file.as_uri(), viewport={"width": 400, "height": 800})
-    for details in page.locator("summary").all():
-        details.click()
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     assert page.evaluate("document.documentElement.scrollWidth") == 400
 
 
@@ -184,3 +186,16 @@ def test_paper_is_light(open_page):
     assert ground == "rgb(255, 255, 255)"
     # What is folded on the screen is open on paper.
     assert page.locator("#methods details table").bounding_box()["height"] > 100
+
+
+def test_how_the_answer_came_about_is_folded_away(open_page):
+    page = open_page()
+    assert page.locator("#lead").is_visible()
+    for section in ("shares", "map-section", "ask", "hardest"):
+        assert page.locator(f"#{section} > details").get_attribute("open") is not None
+    for section in ("methods", "curve", "confidence", "columns", "python"):
+        assert page.locator(f"#{section} h2").is_visible()
+        content = page.locator(f"#{section} > details > :not(summary)").first
+        assert not content.is_visible()
+        page.locator(f"#{section} > details > summary").click()
+        assert content.is_visible()

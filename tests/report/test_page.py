@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from leaven.report import render_report
+from leaven.report._rows import Rows
 from leaven.report._style import POLICY, SCRIPT
 from leaven.tables import ClassCount, label_table
 
@@ -291,3 +292,12 @@ def test_a_combination_is_said_to_be_one(rich_result):
     page = render_report(dataclasses.replace(rich_result, selection=selection))
     assert "the methods decide each row together" in page
     assert "the best that learns from the labeled rows only, labeled" not in page
+
+
+def test_columns_that_leaven_added_are_not_shown_as_cells_of_a_row():
+    table = pd.DataFrame(
+        {"x": [0.5, 0.7, 9.5, 9.9, 0.6, 9.7], "kind": ["a", "a", "b", "b", "", ""]}
+    )
+    result = label_table(table, "kind", method="harmonic", ask=1, probabilities=True, sets=True)
+    assert {"kind_ask", "kind_p_a", "kind_set"} <= set(result.table.columns)
+    assert Rows(result).column_names == ["x"]

@@ -19,6 +19,9 @@ from leaven.report._style import POLICY, SCRIPT, STYLE
 from leaven.report._text import bullets, count, name, percent, safe, table
 from leaven.tables import LabelingResult, LabelingSummary
 
+# Sections for those who want to know how the answer came about; the others are about the rows.
+_FOLDED = ("methods", "curve", "confidence", "columns", "python")
+
 # Rows of a table on the page: what a reader looks through, and what keeps the page small.
 _HARDEST = 10  # one screen, without scrolling
 _MOST_ASKED = 100  # an afternoon of labeling; the output file marks all of them
@@ -75,13 +78,26 @@ def render_report(
         _notes(result),
         _python(result, title, reading),
     ]
-    body = "\n".join(section for section in sections if section)
+    body = "\n".join(_folding(section) for section in sections if section)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{safe(POLICY, len(POLICY))}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{safe(title)}</title>\n<style>{STYLE}</style>\n</head>\n"
         f"<body>\n<main>\n{body}\n</main>\n<script>{SCRIPT}</script>\n</body>\n</html>\n"
+    )
+
+
+def _folding(section: str) -> str:
+    """Let a section fold away below its heading; how the answer came about begins folded."""
+    opening, heading, rest = section.partition("<h2>")
+    if not heading:
+        return section  # the head of the page
+    title, _, content = rest.removesuffix("</section>").partition("</h2>")
+    is_open = "" if any(f'id="{each}"' in opening for each in _FOLDED) else " open"
+    return (
+        f'{opening}<details class="fold"{is_open}><summary><h2>{title}</h2></summary>{content}'
+        "</details></section>"
     )
 
 

@@ -125,8 +125,12 @@ class Rows:
 
 
 def _is_ours(column: str, target: str) -> bool:
-    added = ("predicted", "confidence", "source", "review")
-    return column == target or column in {f"{target}_{suffix}" for suffix in added}
+    added = ("predicted", "confidence", "source", "review", "set", "suspect", "ask")
+    return (
+        column == target
+        or column in {f"{target}_{suffix}" for suffix in added}
+        or column.startswith(f"{target}_p_")
+    )
 
 
 def row_table(

@@ -110,6 +110,8 @@ td img.thumb { display: block; width: 64px; height: 64px; object-fit: contain; m
 td small { color: var(--soft); display: block; }
 details { margin: .6rem 0; }
 summary { cursor: pointer; color: var(--accent); padding: .25rem 0; }
+.fold { margin: 0; } .fold > summary { color: inherit; padding: 0; margin: 0 0 .4rem; }
+.fold > summary > h2 { display: inline; }
 pre { background: var(--panel); padding: .8rem 1rem; border-radius: 6px; overflow-x: auto;
   font: .9rem/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
 .map { position: relative; border: 1px solid var(--line); border-radius: 6px;
