@@ -58,7 +58,7 @@ def test_without_html_and_with_a_store(tmp_path: Path) -> None:
     )
     assert result.exit_code == 0, result.output
     assert sorted(path.name for path in (tmp_path / "reproduction").glob("*.*")) == ["s1.md"]
-    assert (tmp_path / "kept" / "r-curve.db").is_file()
+    assert (tmp_path / "kept" / "r-curve-iris.db").is_file()
 
 
 def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
