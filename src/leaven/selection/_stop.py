@@ -119,7 +119,7 @@ class Rival:
             bound_log_odds(_of_truth(each, member, truth) - own, len(self.truth), log_prior)
             for each in answers
         )
-        return bound < np.log(MIN_WEIGHT)
+        return bool(bound < np.log(MIN_WEIGHT))
 
 
 def _of_truth(

@@ -213,7 +213,7 @@ class LabelingResult:
         str
         """
         place = [str(name) for name in self.table.columns].index(column)
-        cell = self.table.iloc[row, place]
+        cell: Any = self.table.iloc[row, place]
         if column not in self._text_columns or (pd.api.types.is_scalar(cell) and pd.isna(cell)):
             return " ".join(str(cell).split())
         return telling_passage(str(cell), self._word_weights(column, place), width)
