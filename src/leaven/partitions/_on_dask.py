@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 import uuid
 from collections.abc import Callable, Sequence
 from functools import reduce
@@ -162,7 +163,8 @@ def _apart(blocks: list[Any]) -> list[Any] | None:
     every = dict(merged)
     if _has_futures(every):
         return None
-    found, seen = [], set()
+    found: list[Any] = []
+    seen: set[Any] = set()
     for block in blocks:
         own: dict[Any, Any] = {}
         left = [block.key]
@@ -182,11 +184,9 @@ def _apart(blocks: list[Any]) -> list[Any] | None:
 
 
 def _has_futures(graph: dict[Any, Any]) -> bool:
-    try:
-        from distributed import futures_of
-    except ImportError:  # then there are no workers for data to wait on
-        return False
-    return bool(futures_of(graph))
+    # Without a cluster it was not imported, and there are no workers for data to wait on.
+    distributed = sys.modules.get("distributed")
+    return distributed is not None and bool(distributed.futures_of(graph))
 
 
 def _delayed(key: Any, layer: str, graph: Any) -> Any:

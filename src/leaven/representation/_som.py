@@ -337,7 +337,8 @@ class SelfOrganizingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         """
         check_is_fitted(self)
         if is_dask(X):
-            return apply_rows(self, "predict", X, dtype=np.intp)
+            lazy: NDArray[np.intp] = apply_rows(self, "predict", X, dtype=np.intp)
+            return lazy
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         return find_winners(X, self.units_)[0]
 
