@@ -155,3 +155,12 @@ def test_the_same_words_twice_are_said_twice(visit, serve, many):
     second = page.evaluate("document.querySelector('#said').textContent")
     assert (first.strip(), second.strip()) == ("No row is checked.",) * 2
     assert first != second
+
+
+def test_the_first_question_is_the_first_row_on_the_screen(visit, serve, many):
+    served = serve(many)
+    first = [found["row"] for found in served.session.questions("useful", 3)]
+    page = visit(served.address)
+    until(page, "!app.loading")
+    shown = page.evaluate("[app.current.row, ...app.ahead.slice(0, 2).map((found) => found.row)]")
+    assert shown == first

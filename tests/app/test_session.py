@@ -461,3 +461,24 @@ def test_leaven_label_takes_the_labels_over(open_session, fruit, tmp_path):
     given = result[result["kind_source"] == "given"]
     assert sorted(given["text"]) == sorted(fruit["text"][:6])
     assert (result["kind_predicted"] == [truth(row) for row in reversed(range(40))]).mean() > 0.8
+
+
+def test_all_columns_of_a_row_cost_no_more_than_that_row():
+    n_rows, n_columns = 50, 90
+    table = pd.DataFrame(
+        {f"c{j}": [f"{i}-{j}" for i in range(n_rows)] for j in range(n_columns - 3)}
+    )
+    table["day"] = pd.date_range("2024-02-28", periods=n_rows)
+    table["size"] = [None, *np.arange(1, n_rows) / 4]
+    table["count"] = range(n_rows)
+    sheet = Sheet(table, "kind")
+    cells = sheet.cells(2, full=True)
+    shown = {name: cell for name, cell, _ in cells}
+    assert [name for name, _, _ in cells] == list(table.columns)
+    assert (shown["c0"], shown["c80"]) == ("2-0", "2-80")
+    assert (shown["day"], shown["size"], shown["count"]) == ("2024-03-01", "0.5", "2")
+    assert {name: cell for name, cell, _ in sheet.cells(0, full=True)}["size"] == ""
+    assert len(sheet._cells) == 60  # those that every row shows
+    # The same as by whole columns.
+    for name in table.columns:
+        assert sheet.column(name)[2] == shown[name]

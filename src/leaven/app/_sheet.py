@@ -98,19 +98,30 @@ class Sheet:
     def column(self, name: str) -> list[str]:
         """The cells of a column as text, with ``""`` for a missing one."""
         if name not in self._cells:
-            values = self.features[name]
-            missing = values.isna().tolist()
-            if pd.api.types.is_datetime64_dtype(values.dtype) and _only_dates(values):
-                values = values.dt.date  # nobody reads 00:00:00
-            self._cells[name] = [
-                "" if gap else str(cell) for cell, gap in zip(values.tolist(), missing, strict=True)
-            ]
+            self._cells[name] = self._texts(name, slice(None))
         return self._cells[name]
+
+    def _texts(self, name: str, rows: slice) -> list[str]:
+        values = self.features[name]
+        is_date = pd.api.types.is_datetime64_dtype(values.dtype) and _only_dates(values)
+        values = values.iloc[rows]
+        missing = values.isna().tolist()
+        if is_date:
+            values = values.dt.date  # nobody reads 00:00:00
+        return [
+            "" if gap else str(cell) for cell, gap in zip(values.tolist(), missing, strict=True)
+        ]
+
+    def _cell(self, name: str, row: int) -> str:
+        """One cell; of a column that is rarely shown, without the others of the column."""
+        known = self._cells.get(name)
+        return self._texts(name, slice(row, row + 1))[0] if known is None else known[row]
 
     def cells(self, row: int, *, full: bool = False) -> list[list[Any]]:
         """Name, text and length of the cells of a row, those to show first in front."""
-        shown = self.columns if full else self.columns[:_WIDE]
-        found = [(name, self.column(name)[row]) for name in shown]
+        found = [(name, self.column(name)[row]) for name in self.columns[:_WIDE]]
+        if full:
+            found += [(name, self._cell(name, row)) for name in self.columns[_WIDE:]]
         return [[name, cell if full else cell[:_LONG], len(cell)] for name, cell in found]
 
     def snippet(self, row: int) -> str:

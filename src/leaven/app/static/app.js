@@ -44,8 +44,7 @@ const app = {
     this.alarm("");
     this.take(start.progress);
     outbox.open(start.table);
-    await this.refill();
-    this.next();
+    await this.refill(); // shows the first row
     setTimeout(() => this.poll(), POLL);
     $("question").focus({ preventScroll: true });
   },
