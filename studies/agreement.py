@@ -105,7 +105,7 @@ def agreement_lines(folder: Path) -> list[str]:
             lines.append("| " + " | ".join([*row, f"{seconds:,.0f}", ""]) + " |")
     not_run = [each for each in TABLES if read_numbers(folder, each) is None]
     if not_run:
-        lines += ["", f"Not run: {', '.join(not_run)}."]
+        lines += ["", f"Not run with the present studies: {', '.join(not_run)}."]
     return lines
 
 

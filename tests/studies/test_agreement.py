@@ -58,7 +58,7 @@ def test_the_table_adds_up(tmp_path: Path) -> None:
     # Readings beside each other count neither numbers nor signs; their seconds do.
     total = next(line for line in lines if line.startswith("| **S1"))
     assert total == "| **S1, tables of the source** |  |  | 5 | 3 | 4 (80%) |  | 37 |  |"
-    assert lines[-1].startswith("Not run: ")
+    assert lines[-1].startswith("Not run with the present studies: ")
     assert "S1-3.5" in lines[-1]
     assert "S1-3.4" not in lines[-1]
 
