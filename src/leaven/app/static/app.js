@@ -348,8 +348,8 @@ const app = {
   },
 
   // What the server says of all labels, after as many new events of this window as it knows of.
-  take(progress, nOwn) {
-    const others = this.progress !== null && progress.version - this.progress.version > (nOwn || 0);
+  take(progress, ours) {
+    const others = this.progress !== null && progress.version - this.progress.version > (ours || 0);
     this.progress = progress;
     this.classes = progress.classes;
     $("people-button").hidden = !progress.agreement && !progress.disagreements;

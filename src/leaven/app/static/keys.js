@@ -70,5 +70,5 @@ $("order").addEventListener("change", (event) => {
 
 outbox.onchange = () => app.showSaved();
 outbox.onresult = (action, result) => app.result(action, result);
-outbox.onprogress = (progress, nOwn) => app.take(progress, nOwn);
+outbox.onprogress = (progress, ours) => app.take(progress, ours);
 app.open();
