@@ -59,10 +59,11 @@ fuzz: $(VENV)/.dev
 wheel-test: $(VENV)/.dev
 	$(BIN)/python -m tools.wheel
 
-# Breaks the code at N random places and lists what no test notices.
+# Breaks the code at N random places and lists what no test notices; SEED draws others.
 N ?= 20
+SEED ?= 0
 mutants: $(VENV)/.dev
-	$(BIN)/python -m tools.mutants $(N)
+	$(BIN)/python -m tools.mutants $(N) --seed $(SEED)
 
 # Lines of tests per line of code, without docstrings and comments; fails below the goal.
 ratio: $(VENV)/.dev

@@ -68,8 +68,9 @@ TESTS_OF = {
     "_compat.py": ["tests/selection", "tests/test_contract.py"],
     "_dask.py": ["tests/partitions", "tests/generative"],
     "_distinct.py": ["tests/tables/test_prepare.py", "tests/tables/test_many_files.py"],
-    "_optional.py": ["tests/representation", "tests/test_init.py"],
+    "_optional.py": ["tests/test_optional.py", "tests/test_init.py"],
     "_threads.py": ["tests/solvers", "tests/graph"],
+    "cli/_annotate.py": ["tests/cli", "tests/app"],
 }
 
 

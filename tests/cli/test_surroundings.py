@@ -143,6 +143,7 @@ def test_annotate(tmp_path: Path, name: str) -> None:
             server.send_signal(signal.SIGINT)
             said = server.communicate(timeout=60)[1].decode(errors="replace")
     assert "Traceback" not in said, said
+    assert "From other computers" not in said  # it listens on this one only
     assert server.returncode == 0, said
 
 

@@ -47,6 +47,13 @@ def test_whiskers_stand_at_the_scores(make_selection):
     assert 'class="reference" x1="36.00%"' in text  # the best supervised one, 0.68
     assert text.count("(chosen)") == 1
     assert "★ harmonic (chosen)" in text
+    # The name of a method and its score stand on one line, above the interval.
+    names = [float(y) for y in re.findall(r'<text x="0" y="([\d.-]+)" class="name', text)]
+    scores = [float(y) for y in re.findall(r'<text x="100%" y="([\d.-]+)" text-anchor="end"', text)]
+    places = [float(y) for y in re.findall(r'y1="([\d.-]+)" y2="\1" class="whisker"', text)]
+    assert len(names) == len(places) == 4
+    assert names == scores[:4]
+    assert all(0 < at - name < 30 for name, at in zip(names, places, strict=True))
 
 
 def test_whiskers_of_another_score(make_selection):
