@@ -78,7 +78,7 @@ class SetredClassifier(MetaClassifierMixin, BaseEstimator):
     metric : str or callable, default="euclidean"
         For the graph and for distance confidence. Distances are taken in ``X`` as given.
     max_iter : int, default=40
-        Rounds at most, the value of [1]_; None is no limit.
+        Rounds at most; None is no limit.
     random_state : int, RandomState or None, default=None
         Draws the pool, and seeds an estimator whose own ``random_state`` is None.
     verbose : int, default=0
@@ -114,21 +114,19 @@ class SetredClassifier(MetaClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    The definition of [1]_ was taken from [3]_ and from three implementations of it (the packages
-    KEEL, ssc for R and sslearn), without the text of [1]_ at hand. They agree on this, which is
-    the default here: candidates of a round are the most confident rows of each class, in
-    proportion to the classes (``per_round``); the graph over labeled rows and candidates is the
-    relative neighborhood graph (``graph="relative"``) with weights ``1 / (1 + d)``; under the null
-    hypothesis a vertex has each label with its proportion among the labeled rows
-    (``prior="labeled"``), independently of the graph, so that the cut edge weight ``J_i`` has mean
-    ``(1 - P(y_i)) Σ w_ij`` and variance ``P(y_i) (1 - P(y_i)) Σ w_ij²``; a candidate is accepted
-    where ``J_i`` lies in the left rejection region of its normal distribution; a rejected one does
-    not come back. ``significance=0.1`` and 40 rounds are the settings of [1]_ as they report them.
+    The text of [1]_ was not at hand. The definition is that of [3]_, checked against three
+    implementations of [1]_: the packages KEEL, ssc for R and sslearn. All three take ``P(y)`` from the
+    rows given with a label (``prior="labeled"``). In the rest they differ, and this class follows
+    ssc: the graph over labeled rows and candidates is the relative neighborhood graph, with weights
+    ``1 / (1 + d)`` (KEEL too; sslearn joins nearest neighbors, with weights ``1 / d``); the cut edge
+    weight ``J_i`` has mean ``(1 - P(y_i)) Σ w_ij`` and variance ``P(y_i) (1 - P(y_i)) Σ w_ij²`` (the
+    formulas of sslearn too; KEEL sums over the cut edges alone); candidates are in proportion to
+    the classes, and a rejected one does not come back (KEEL too; in sslearn it may). A candidate is
+    accepted in the left tail: ssc takes half of the significance there, and accepts every
+    candidate without a cut edge where the normal distribution reaches below zero; this class does
+    neither. 0.1 is the significance of ssc, 40 the rounds of sslearn.
 
-    They differ on the pool (a share of the unlabeled rows, or all of them, as here by default), and
-    ssc takes half of the significance and accepts every candidate without a cut edge where the
-    normal distribution reaches below zero. The exact test, the k-nearest-neighbor graph and
-    ``prior="graph"`` are additions.
+    The exact test, the k-nearest-neighbor graph and ``prior="graph"`` are additions.
 
     A round costs O(c m d) for c candidates and m labeled rows with d columns, and holds no
     m × m distances.
