@@ -115,16 +115,17 @@ class SetredClassifier(MetaClassifierMixin, BaseEstimator):
     Notes
     -----
     The text of [1]_ was not at hand. The definition is that of [3]_, checked against three
-    implementations of [1]_: the packages KEEL, ssc for R and sslearn. All three take ``P(y)`` from the
-    rows given with a label (``prior="labeled"``). In the rest they differ, and this class follows
-    ssc: the graph over labeled rows and candidates is the relative neighborhood graph, with weights
-    ``1 / (1 + d)`` (KEEL too; sslearn joins nearest neighbors, with weights ``1 / d``); the cut edge
-    weight ``J_i`` has mean ``(1 - P(y_i)) Σ w_ij`` and variance ``P(y_i) (1 - P(y_i)) Σ w_ij²`` (the
-    formulas of sslearn too; KEEL sums over the cut edges alone); candidates are in proportion to
-    the classes, and a rejected one does not come back (KEEL too; in sslearn it may). A candidate is
-    accepted in the left tail: ssc takes half of the significance there, and accepts every
-    candidate without a cut edge where the normal distribution reaches below zero; this class does
-    neither. 0.1 is the significance of ssc, 40 the rounds of sslearn.
+    implementations of [1]_: the packages KEEL, ssc for R and sslearn. All three take ``P(y)``
+    from the rows given with a label (``prior="labeled"``). In the rest they differ, and this
+    class follows ssc: the graph over labeled rows and candidates is the relative neighborhood
+    graph, with weights ``1 / (1 + d)`` (KEEL too; sslearn joins nearest neighbors, with weights
+    ``1 / d``); the cut edge weight ``J_i`` has mean ``(1 - P(y_i)) Σ w_ij`` and variance
+    ``P(y_i) (1 - P(y_i)) Σ w_ij²`` (the formulas of sslearn too; KEEL sums over the cut edges
+    alone); candidates are in proportion to the classes, and a rejected one does not come back
+    (KEEL too; in sslearn it may). A candidate is accepted in the left tail: ssc takes half of
+    the significance there, and accepts every candidate without a cut edge where the normal
+    distribution reaches below zero; this class does neither. 0.1 is the significance of ssc, 40
+    the rounds of sslearn.
 
     The exact test, the k-nearest-neighbor graph and ``prior="graph"`` are additions.
 
