@@ -211,7 +211,7 @@ def test_a_few_images_of_another_size_are_skipped_and_guessed(pictures):
     with (
         pytest.warns(UserWarning, match=r"skipped: '020.png' \(it is 5 x 7, not 8 x 6\)"),
         pytest.warns(UserWarning, match="1 row has no cell in the columns that were learned from"),
-        pytest.warns(UserWarning, match="1 distinct rows are near no labeled row"),
+        pytest.warns(UserWarning, match="One row is near no labeled row"),
     ):
         found = label_table(table, "kind", method="harmonic", image_folder=folder, details=False)
     others = np.arange(24) != 20

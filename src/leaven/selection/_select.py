@@ -151,9 +151,7 @@ def select(
             time_limit=time_limit,
             n_jobs=n_jobs,
             progress=progress,
-            stop_early=combine and problem.n_rows >= STOPS_FROM
-            if stop_early is None
-            else stop_early,
+            stop_early=stop_early,
         )
         decision = decide(
             outcomes, problem.codes, folds, caution=caution, combine=combine, score=score

@@ -207,12 +207,15 @@ def _warn_of_unreached(chosen: TableSelection) -> None:
     if not n_unreached:
         return
     sampled = "" if chosen.sample is None else " of the sample"
-    what = "they got the class proportions of the labels"
+    one = n_unreached == 1
+    what = f"{'it' if one else 'they'} got the class proportions of the labels"
     if len(chosen.selection.fitted.candidates) > 1:
-        what = "the methods that go by neighbors gave them the class proportions of the labels"
+        them = "it" if one else "them"
+        what = f"the methods that go by neighbors gave {them} the class proportions of the labels"
+    rows = f"One row{sampled} is" if one else f"{n_unreached:,} distinct rows{sampled} are"
     warnings.warn(
-        f"{n_unreached:,} distinct rows{sampled} are near no labeled row, nor near rows that "
-        f"are: {what}. Label some of the rows with the lowest confidence.",
+        f"{rows} near no labeled row, nor near rows that are: {what}. Label some of the "
+        "rows with the lowest confidence.",
         UnreachedWarning,
         stacklevel=3,
     )
