@@ -86,6 +86,24 @@ def test_a_sample_is_learned_from_and_jobs_do_not_change_it(folder):
     pd.testing.assert_frame_equal(read_all(folder / "one"), read_all(folder / "two"))
 
 
+def test_relative_paths_begin_where_the_call_is_made(folder, monkeypatch):
+    # The workers of one call serve the next, in the folder in which they were started.
+    settings = {"method": "naive-bayes", "random_state": 0, "n_jobs": 2}
+    monkeypatch.chdir(folder)
+    label_files("rows", "topic", "first", **settings)
+    elsewhere = folder / "elsewhere"
+    (folder / "rows").rename(folder / "moved")
+    elsewhere.mkdir()
+    (folder / "moved").rename(elsewhere / "rows")
+    monkeypatch.chdir(elsewhere)
+    label_files("rows", "topic", "second", **settings)
+    assert answers_of(elsewhere / "second") == answers_of(folder / "first")
+
+
+def answers_of(directory):
+    return {path.name: path.read_bytes() for path in directory.iterdir()}
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("method", ["naive-bayes-em", "anchor-graph"])
 def test_some_methods_learn_from_all_rows(folder, method, n_jobs):

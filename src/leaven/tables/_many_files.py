@@ -85,12 +85,16 @@ class FilesResult:
 
 @dataclass(frozen=True)
 class _Reading:
-    """How to read a file, in another process too."""
+    """How to read a file, in another process too.
+
+    Relative paths begin at ``folder``: a worker was started in a folder of its own.
+    """
 
     target: str
     missing: tuple[str, ...]
     delimiter: str | None
     encoding: str
+    folder: str
 
     def table(self, path: str) -> pd.DataFrame:
         table, _ = self.with_format(path)
@@ -98,7 +102,7 @@ class _Reading:
 
     def with_format(self, path: str) -> tuple[pd.DataFrame, Any]:
         table, found = read_with_format(
-            path,
+            os.path.join(self.folder, path),
             delimiter=self.delimiter,
             encoding=self.encoding,
             file_format=format_of_path(path),
@@ -235,7 +239,7 @@ def label_files(
     refuse_options(options, ("sets", "target_error", "ask"), needed_by="label_files")
     paths = find_files(files) if isinstance(files, (str, os.PathLike)) else list(files)
     outputs = _outputs(paths, Path(out), resume)
-    reading = _Reading(str(target), tuple(options.missing), delimiter, encoding)
+    reading = _Reading(str(target), tuple(options.missing), delimiter, encoding, os.getcwd())
     seed = options.random_state if isinstance(options.random_state, int) else 0
     with open_workers(scheduler, options.n_jobs) as workers:
         tasks = [(path, [seed, number]) for number, path in enumerate(paths)]
@@ -442,7 +446,8 @@ def _label_file(
         blank = "" if (table[model.target] == "").any() else None
         table[name] = blank_below(table[name], confidence, min_confidence, blank)
     try:
-        TableOutput.at(output).like_input(format_of_path(path), found).write(table)
+        place = os.path.join(reading.folder, output)
+        TableOutput.at(place).like_input(format_of_path(path), found).write(table)
     except OSError as error:
         # A full disk does not say which of the files it is about.
         raise OSError(error.errno, error.strerror or str(error), str(output)) from error
