@@ -59,14 +59,15 @@ def test_published_numbers() -> None:
 
 def test_every_table_of_the_source_is_there() -> None:
     of_source = [table for table in TABLES.values() if table.source == "S1"]
-    numbers = {table.number for table in of_source}
-    assert numbers == {*read_published("aulc")["table"], "twins", "orders", "positions"}
+    of_thesis = set(read_published("aulc")["table"])
+    assert of_thesis <= {table.number for table in of_source}
     for table in of_source:
-        assert table.methods[0].startswith("NB") or table.number == "positions"
-        assert set(table.published.index.get_level_values("method")) == set(table.methods)
-        assert set(table.published.index.get_level_values("dataset")) == set(table.datasets)
-        assert set(table.quick) <= set(table.datasets)
         assert table.quick
+        assert set(table.quick) <= set(table.datasets)
+        if table.number in of_thesis:  # not a figure, nor a run of ours on a difference
+            assert table.methods[0] == "NB"
+            assert set(table.published.index.get_level_values("method")) == set(table.methods)
+            assert set(table.published.index.get_level_values("dataset")) == set(table.datasets)
 
 
 @needs_data
