@@ -103,7 +103,7 @@ def shortest_edges_out(
 def _spread(
     component: NDArray[Any], sizes: NDArray[np.intp], most_rows: int | None
 ) -> NDArray[np.bool_]:
-    """Mark at most so many rows of each component, evenly spread over its rows."""
+    """Mark at most ``most_rows`` rows of each component, evenly spread over its rows."""
     if most_rows is None:
         return np.ones(len(component), dtype=bool)
     order = np.argsort(component, kind="stable")
