@@ -328,3 +328,19 @@ def test_ties_of_whole_rows(fractions, n_rows, tied, counts):
     found, sure = tied_classes(np.array(fractions), n_rows)
     assert_array_equal(found, tied)
     assert_array_equal(sure, counts)
+
+
+def test_order_of_rows_does_not_decide_where_the_supervised_machine_gives_up():
+    rng = np.random.default_rng(3)
+    labeled = np.array([[-1.0, 0.2], [1.1, -0.3], [-0.4, -1.0], [0.3, 1.2], [0.25, 0.1]])
+    y_labeled = np.array([0, 0, 0, 0, 1])
+    # The one positive row is in the midst of the others: w = 0, and all scores are the same.
+    supervised = SVC(kernel="linear", C=1.0, tol=1e-9).fit(labeled, y_labeled)
+    assert_allclose(supervised.coef_, 0.0, atol=1e-6)
+    X = np.vstack([labeled, rng.normal(size=(12, 2))])
+    y = np.append(y_labeled, np.full(12, -1))
+    first = TransductiveSVC().fit(X, y).decision_function(X)
+    for _ in range(5):
+        order = rng.permutation(len(X))
+        other = TransductiveSVC().fit(X[order], y[order])
+        assert_allclose(other.decision_function(X), first, atol=1e-4)

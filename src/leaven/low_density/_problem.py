@@ -106,11 +106,16 @@ class S3VMProblem:
             self._stalled.append(solution.primal)
         return solution
 
-    def supervised(self, tol: float) -> SVMSolution:
-        """The SVM of the labeled rows alone; its scores cover all rows."""
+    def supervised(self, tol: float, *, balanced: bool = False) -> SVMSolution:
+        """The SVM of the labeled rows alone; its scores cover all rows.
+
+        With ``balanced`` the rows of a class cost half of the whole together.
+        """
         labeled = np.flatnonzero(self.signs)
         signs = self.signs[labeled]
-        costs = (np.where(signs > 0, self.C, 0.0), np.where(signs < 0, self.C, 0.0))
+        costs = tuple(np.where(signs == sign, self.C, 0.0) for sign in (1.0, -1.0))
+        if balanced:
+            costs = tuple(0.5 * cost * len(signs) / max((cost > 0).sum(), 1) for cost in costs)
         part = self.train(self.rows.subset(labeled), *costs, tol=tol)
         duals = (np.zeros(self.rows.n_rows), np.zeros(self.rows.n_rows))
         duals[0][labeled], duals[1][labeled] = part.duals
