@@ -312,7 +312,7 @@ def in_fork(work: Callable[[], int], seconds: float | None) -> int | None:
     """Do some work in a fork; give its exit code, or None where the time was up.
 
     The limit is on processor time, which does not depend on what else the machine does. Work that
-    waits is ended after ten times as long.
+    waits is ended after three times as long.
     """
     for library in LIBRARIES:
         importlib.import_module(library)
@@ -327,7 +327,7 @@ def in_fork(work: Callable[[], int], seconds: float | None) -> int | None:
             code = work()
         finally:
             os._exit(code)
-    deadline = None if seconds is None else time.monotonic() + 10 * seconds + 10
+    deadline = None if seconds is None else time.monotonic() + 3 * seconds + 10
     while True:
         pid, status = os.waitpid(child, os.WNOHANG)
         if pid:
