@@ -258,6 +258,9 @@ def test_new_classes_and_their_types(open_session, fruit):
     assert session.board.class_names() == [*CLASSES, "plum"]
     with pytest.raises(ValueError, match="already"):
         press(session, "class", label="plum")
+    for name in (None, 7, "", "  ", "x" * 201):
+        with pytest.raises(ValueError, match="a name of 1 to 200 characters"):
+            press(session, "class", label=name)
     numbers = fruit.assign(kind=pd.array([1, 2] + [None] * 38, dtype="Int64"))
     other = open_session(numbers, name="n.db")
     press(other, "class", label="7")
