@@ -69,7 +69,6 @@ TESTS_OF = {
     "_dask.py": ["tests/partitions", "tests/generative"],
     "_distinct.py": ["tests/tables/test_prepare.py", "tests/tables/test_many_files.py"],
     "_optional.py": ["tests/test_optional.py", "tests/test_init.py"],
-    "_threads.py": ["tests/solvers", "tests/graph"],
     "cli/_annotate.py": ["tests/cli", "tests/app"],
 }
 
@@ -214,10 +213,11 @@ def tests_of_module(path: str, root: Path, function: str = "module") -> list[str
     tree = ast.parse(source.read_text(encoding="utf-8") if source.exists() else "")
     defined = {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
 
-    def rank(file: Path) -> tuple[bool, bool, bool, int]:
+    def rank(file: Path) -> tuple[bool, bool, bool, bool, int]:
         words = set(re.findall(r"\w+", file.read_text(encoding="utf-8")))
         return (
             file.name != f"test_{name}",
+            not f"test_{name}".startswith(file.stem),  # test_edges.py, of _edges_of_blocks.py
             words.isdisjoint(function.split(".")),
             words.isdisjoint(defined),
             file.stat().st_size,
