@@ -22,3 +22,8 @@ def test_did_you_mean(name: object, expected: str) -> None:
 
 def test_names_need_not_be_strings() -> None:
     assert did_you_mean("2020", [1997, 2021, "other"]) == " Did you mean '2021'?"
+
+
+def test_three_names_at_most() -> None:
+    known = ["column-1", "column-2", "column-3", "column-4", "column-5"]
+    assert did_you_mean("column-", known).count("column") == 3
