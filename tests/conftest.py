@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
+
+# A run in the background of a script ignores SIGINT, and so would every program that it starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Two workers with two threads each would fight over two cores, and sums would depend on the
 # number of threads: one thread a worker is faster here and repeatable.

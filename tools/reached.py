@@ -8,6 +8,7 @@ file counts as one that reaches the line.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import inspect
@@ -331,6 +332,8 @@ def in_fork(work: Callable[[], int], seconds: float | None) -> int | None:
     while True:
         pid, status = os.waitpid(child, os.WNOHANG)
         if pid:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child, signal.SIGKILL)  # workers that outlive the tests
             code = os.waitstatus_to_exitcode(status)
             return None if code in (-signal.SIGXCPU, -signal.SIGKILL) else code
         if deadline is not None and time.monotonic() > deadline:
