@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from leaven._magnitude import check_magnitude
 from leaven.generative import (
     SemiSupervisedGaussianMixture,
     SemiSupervisedGaussianNB,
@@ -74,3 +75,9 @@ def test_the_column_is_named(cls):
     X[::5, 2] = -3e200
     with pytest.raises(ValueError, match=rf"{cls.__name__}.*column 2 are too large.*3e\+200"):
         cls().fit(X, Y)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
+def test_nothing_is_too_large_where_there_is_nothing(shape):
+    check_magnitude("X", np.empty(shape))
+    check_magnitude("X", sparse.csr_array(shape))

@@ -157,6 +157,11 @@ def test_bad_questions_are_400_with_a_reason(ask, open_session, fruit, path, mes
     assert found["error"].startswith(message)
 
 
+def test_one_question(ask, open_session, fruit):
+    status, found = ask(open_session(fruit, classes=CLASSES), "GET", "/api/questions?n=1")
+    assert (status, len(found["questions"])) == (200, 1)
+
+
 def test_images_come_from_the_folder_only(ask, open_session, fruit, tmp_path):
     pictures = tmp_path / "pictures"
     (pictures / "a").mkdir(parents=True)

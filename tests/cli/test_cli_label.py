@@ -372,6 +372,7 @@ BAD: list[tuple[str, str | bytes, list[str], str]] = [
     ("delimiter", "a,b,t\n1,2,x\n3,4,y\n5,6,\n", ["--delimiter", "::"], "one character"),
     ("candidate", "a,b,t\n1,2,x\n3,4,y\n5,6,\n", ["--candidates", "harmonic,x"], "'x' is not k"),
     ("time", "a,b,t\n1,2,x\n3,4,y\n5,6,\n", ["--time-limit", "0"], "--time-limit"),
+    ("error", "a,b,t\n1,2,x\n3,4,y\n5,6,\n", ["--target-error", "1.5"], "--target-error"),
     ("ask", "a,b,t\n1,2,x\n3,4,y\n5,6,\n", ["--ask", "-1"], "--ask"),
     ("jobs", "a,b,t\n1,2,x\n3,4,y\n5,6,\n", ["--jobs", "0"], "--jobs"),
     ("strict", "a,b,t\n1,2,x\n3,4,X\n5,6,\n", ["--strict"], "'X', 'x'. Correct the labels"),

@@ -218,9 +218,10 @@ def test_data_home_goes_before_the_variable(home: Path, tmp_path_factory: Any) -
 
 def test_the_manifest_of_the_directory_is_read(home: Path) -> None:
     write(home / "elsewhere" / "extra.csv", "a,target\n1,x\n2,y\n")
-    text = "name,file,kind,rows,features,classes,sha256\n"
-    text += "extra,elsewhere/extra.csv,discrete,2,1,2,\nadult,uci-continuous/adult.csv.gz,"
-    text += "continuous,2,2,2,\n"
+    before = list_available().set_index("name").loc["adult", "source"]
+    text = "name,file,kind,rows,features,classes,sha256,source\n"
+    text += "extra,elsewhere/extra.csv,discrete,2,1,2,,mine\nadult,uci-continuous/adult.csv.gz,"
+    text += "continuous,2,2,2,,mine\n"
     write(home / "manifest.csv", text)
     extra = load("extra")
     assert extra.data["a"].tolist() == ["1", "2"]
@@ -228,6 +229,8 @@ def test_the_manifest_of_the_directory_is_read(home: Path) -> None:
     assert table.loc["extra", "rows"] == 2
     assert table.loc["adult", "rows"] == 2
     assert table.loc["adult", "kind"] == "mixed"
+    assert table.loc[["extra", "adult"], "source"].tolist() == ["mine", before]
+    assert before != "mine"
 
 
 @pytest.mark.parametrize("outside", ["../secret.csv", "/etc/passwd", "a/../../b.csv"])

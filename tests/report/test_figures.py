@@ -116,6 +116,10 @@ def test_curves_pass_through_the_numbers():
     band = "0.00,66.67 50.00,50.00 100.00,0.00 100.00,33.33 50.00,66.67 0.00,100.00"
     assert f'points="{band}"' in text
     assert text.count("<title>") == 5
+    # The numbers of the axis stand on its lines: half of their height below the middle.
+    lines = re.findall(r'<line class="grid"[^>]*y1="([\d.]+)"[^>]*/><text[^>]* y="([\d.]+)"', text)
+    assert len(lines) >= 3
+    assert all(float(y) - float(line) == pytest.approx(4.5, abs=0.11) for line, y in lines)
     assert curves(frame.iloc[:1], ["a"]).count("<title>") == 1
 
 

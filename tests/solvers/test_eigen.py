@@ -37,6 +37,15 @@ def test_trees_by_the_inverse():
     check(L, pairs, 6)
 
 
+@pytest.mark.parametrize("weight", [1e-6, 1e6])
+def test_weights_of_any_size(weight):
+    path = sparse.diags_array([1.0, 1.0], offsets=[-1, 1], shape=(6, 6))
+    L = Graph(weight * path.tocsr()).laplacian("combinatorial")
+    pairs = smallest_eigenpairs(L, 3, method="dense")
+    expected = 2 - 2 * np.cos(np.pi * np.arange(1, 4) / 6)
+    assert_allclose(pairs.values / weight, expected, rtol=1e-6)
+
+
 def test_components_leave_their_constants_out():
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(300, 3))

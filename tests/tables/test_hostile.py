@@ -214,6 +214,7 @@ X = [[0.0], [0.2], [5.0], [5.2]]
         (["a", "", "b", ""], "empty strings"),
         (np.array(["a", "", "b", None], dtype=object), "empty strings"),
         (np.array([2**70, -1, 5, -1], dtype=object), "too large to name a class"),
+        (np.array([2**63, -1, 5, -1], dtype=object), "too large to name a class"),
         (np.array([2**63, 1, 5, 1], dtype=np.uint64), "too large to name a class"),
     ],
 )

@@ -161,3 +161,10 @@ def test_a_column_that_waits_for_its_labels():
     assert (one.classes.tolist(), one.codes.tolist()) == (["3"], [0, -1, 0])
     with pytest.raises(TableError, match="one class only"):
         encode_target(pd.Series(["3", "-1", "3"], name="k"), fewest_classes=2)
+
+
+def test_a_thousand_classes_at_most() -> None:
+    names = [f"class {i}" for i in range(1000)]
+    assert len(encode_target(column([*names, *names, ""])).classes) == 1000
+    with pytest.raises(TableError, match=r"1,001 distinct values .* \(at most 1,000 classes\)"):
+        encode_target(column([*names, *names, "one more", ""]))

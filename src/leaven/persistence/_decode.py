@@ -126,9 +126,8 @@ def _tree(decoder: Decoder, node: dict[str, Any]) -> Any:
     nodes = state["nodes"]
     # The compiled code follows these numbers without looking.
     for child in ("left_child", "right_child"):
-        inside = (nodes[child] >= -1) & (nodes[child] < n_nodes)
         forward = (nodes[child] == -1) | (nodes[child] > np.arange(n_nodes))
-        if not (inside & forward).all():
+        if not (forward & (nodes[child] < n_nodes)).all():
             raise ModelFileError("The file holds a decision tree with a branch that leads nowhere.")
     split = nodes["left_child"] != -1
     feature = nodes["feature"][split]
