@@ -270,6 +270,13 @@ def test_new_classes_and_their_types(open_session, fruit):
         press(other, "class", label="plum")
 
 
+@pytest.mark.parametrize("odd", [{"why": 3}, {"why": "x" * 10_000}, {"shown": "apple"}])
+def test_what_was_shown_is_an_object_and_the_reason_short(open_session, fruit, odd):
+    session = open_session(fruit, classes=CLASSES)
+    with pytest.raises(ValueError, match="why must be a short string and shown an object"):
+        press(session, "label", 3, "apple", **odd)
+
+
 def test_search(open_session, fruit):
     session = open_session(fruit, classes=CLASSES)
     expected = [

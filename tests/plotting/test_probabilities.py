@@ -45,6 +45,8 @@ def test_a_histogram_for_each_true_class(two_columns, make):
     no, yes = ax.containers
     assert_allclose(heights(no), [200 / 3, 100 / 3])
     assert_allclose(heights(yes), [20.0, 80.0])
+    # Both are seen where they overlap.
+    assert max(bar.get_alpha() for bar in [*no, *yes]) < 0.7
     assert legend(ax) == ["no", "yes"]
     assert ax.get_xlabel() == "predicted probability of yes"
 

@@ -19,6 +19,7 @@ from leaven._labels import UNLABELED, one_hot
 from leaven.base import TransductionMixin, seeded_clone
 from leaven.exceptions import ConvergenceWarning
 
+_NOISE = -1  # the number of rows in no cluster, as DBSCAN has it
 _MOST_CLUSTERS = 100  # bounds the k-means runs of the search for a size
 
 
@@ -255,7 +256,7 @@ class ClusterThenLabel(TransductionMixin, BaseEstimator):
         self.n_clusters_ = len(numbers)
         # A clusterer's own numbers may leave gaps: a mixture component without rows.
         self._numbers = numbers
-        clusters = np.where(found < 0, -1, np.searchsorted(numbers, found))
+        clusters = np.where(found < 0, _NOISE, np.searchsorted(numbers, found))
         self.cluster_centers_ = cluster_centers(X, clusters, self.n_clusters_)
         self._members: tuple[Any, NDArray[np.intp]] | None = None
         # Kept only if it will be asked for: by noise rows, or by new rows.
@@ -342,7 +343,7 @@ class ClusterThenLabel(TransductionMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=self._dtype)
-        clusters = np.full(X.shape[0], -1, dtype=np.intp)
+        clusters = np.full(X.shape[0], _NOISE, dtype=np.intp)
         if hasattr(self.clusterer_, "predict"):
             found = np.asarray(self.clusterer_.predict(X), dtype=np.intp)
             # A cluster that had no training row has no label: such rows count as noise.
