@@ -405,18 +405,21 @@ def grouped(known: Atlas, tests: list[Reach]) -> list[list[Reach]]:
     return [group for group in groups if group]
 
 
-def run(args: argparse.Namespace) -> Iterator[tuple[Mutant, Outcome]]:
+def run(args: argparse.Namespace) -> Iterator[tuple[int, Mutant, Outcome]]:
     """Try mutants in a copy of the repository, one after the other."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "leaven"
         ignored = shutil.ignore_patterns(".git", ".venv*", "build", "docs/_build", ".*_cache")
         shutil.copytree(ROOT, copy, ignore=ignored)
         trial, known = Trial(copy, args.cache, args.record, args.files), equivalent()
-        for mutant, number in draw(args.n, args.seed)[args.skip :]:
+        drawn = list(enumerate(draw(args.n, args.seed)))[args.skip :]
+        for place, (mutant, number) in drawn:
+            if args.only and place not in args.only:
+                continue
             if mutant.key in known:
-                yield mutant, Outcome("equivalent")
+                yield place, mutant, Outcome("equivalent")
             else:
-                yield mutant, trial.outcome(mutant, number)
+                yield place, mutant, trial.outcome(mutant, number)
 
 
 def main() -> int:
@@ -425,6 +428,7 @@ def main() -> int:
     parser.add_argument("n", type=int, nargs="?", default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--skip", type=int, default=0, help="the first ones, of a run that ended")
+    parser.add_argument("--only", type=int, nargs="*", help="some of them, such as the survivors")
     parser.add_argument("--goal", type=float, default=0.95, help="share that must be noticed")
     parser.add_argument("--cache", type=Path, default=CACHE, help="what is known about the tests")
     parser.add_argument(
@@ -434,12 +438,12 @@ def main() -> int:
     args = parser.parse_args()
     started, survivors = time.time(), []
     states: Counter[str] = Counter()
-    for number, (mutant, found) in enumerate(run(args)):
+    for drawn, mutant, found in run(args):
         states[found.state] += 1
         if found.lives:
             survivors.append((mutant, found))
         place = f"{mutant.path}:{mutant.line} {mutant.change}"
-        print(f"{args.skip + number:4d} {found.state:11s} {place}  {found.test}", flush=True)
+        print(f"{drawn:4d} {found.state:11s} {place}  {found.test}", flush=True)
     n_counted = states.total() - states["equivalent"]
     share = 1 - len(survivors) / max(n_counted, 1)
     print(
