@@ -5,6 +5,7 @@
     python benchmarks/members.py compare DIRECTORY
     python benchmarks/members.py gain DIRECTORY
     python benchmarks/members.py trial DIRECTORY
+    python benchmarks/members.py shift DIRECTORY
 
 ``collect`` fits every default candidate of ``leaven.selection`` on the tables of
 ``benchmarks/safe.py`` and keeps its class probabilities, of held-out labels and of unlabeled rows,
@@ -33,6 +34,9 @@ their accuracy beside the shipped ones, what the combination gains by each, and 
 weights that follow the held-out labels more or less closely, with the standard error over tables. A
 candidate on trial has the weight of extremely randomized trees, and the best temperature of the
 other tables.
+
+``shift`` prints what is gained by shifting the classes to the proportions of the unlabeled rows:
+estimated in several ways, the shipped one first, or known, with the standard error over tables.
 """
 
 from __future__ import annotations
@@ -82,6 +86,7 @@ from leaven.selection._gain import (
     HARDLY_CHANGED,
     PROMISE,
 )
+from leaven.selection._shift import BALANCED, DRAWS_PER_LABEL, POWER, class_shift, known_shift
 
 FIRST_DRAW = 100  # safe.py has the draws below
 FEWEST_ROWS = 50  # unlabeled, to measure on
@@ -89,6 +94,7 @@ FLOOR = 1e-3  # of a probability in the log loss
 POWERS = np.exp(np.linspace(-2.5, 2.0, 46))  # temperatures to choose from, 10% apart
 MOST_ROWS = 200  # per run, to learn weights from
 RATES = (0.0, 0.5, 2.0, 4.0)  # multiples of the shipped learning rate of the weights
+SHIPPED_SHIFT = (DRAWS_PER_LABEL, BALANCED, POWER)
 PENALTY = 5e-4  # of squared log weights: with 50 tables they must not run away
 
 
@@ -224,12 +230,16 @@ def learn_weights(runs, temperatures):
     return dict(zip(order, np.exp(theta - theta.mean()).tolist(), strict=True))
 
 
-def combine(run, members):
-    """Probabilities of the unlabeled rows by the combination that the package would make."""
+def _by_name(run):
+    return dict(zip(run["names"], run["P"], strict=True))
+
+
+def combined(run, members):
+    """The combination that the package would make."""
     names = [name for name in run["names"] if name in members]
     places = [run["names"].index(name) for name in names]
     folds = Folds(np.arange(len(run["y"])), run["fold"])
-    found = combine_held_out(
+    return combine_held_out(
         names,
         [run["H"][i] for i in places],
         run["y"],
@@ -237,7 +247,11 @@ def combine(run, members):
         {name: members[name].weight for name in names},
         {name: members[name].temperature for name in names},
     )
-    return found.pool.combine(dict(zip(names, (run["P"][i] for i in places), strict=True)))
+
+
+def combine(run, members):
+    """Probabilities of the unlabeled rows by the combination, without a shift of the classes."""
+    return combined(run, members).pool.combine(_by_name(run))
 
 
 def learned_members(runs, members, *, equal):
@@ -336,6 +350,34 @@ def _trial_row(run, shipped, powers):
     return row | {name: accuracy(P) for name, P in zip(run["names"], run["P"], strict=True)}
 
 
+def shift(directory):
+    """Accuracy gained by a shift, for each way to estimate the proportions."""
+    shipped = {each.name: each.member for each in _shipped_candidates()}
+    ways = [SHIPPED_SHIFT, *((d, b, p) for d in (2.0, 8.0) for b in (0.5, 0.9) for p in (0.5, 1.0))]
+    rows = []
+    for r in read_runs(directory):
+        found = combined(r, shipped)
+        P, n_classes = found.pool.combine(_by_name(r)), r["P"].shape[2]
+        counts = np.bincount(r["y"], minlength=n_classes)
+        sizes = np.bincount(r["truth"], minlength=n_classes) / len(P)
+        shifts = {"true proportions": known_shift(sizes, counts, 1.0)}
+        for draws, balanced, power in ways:
+            how = {"draws_per_label": draws, "balanced": balanced, "power": power}
+            shifts[f"{draws:g}, {balanced:g}, {power:g}"] = class_shift(
+                found.held_out, r["y"], counts, P, **how
+            )
+        row = {"set": r["set"], "labels": r["labels"]}
+        right = 100 * (P.argmax(axis=1) == r["truth"]).mean()
+        for way, b in shifts.items():
+            row[way] = 100 * ((np.log(P) + b).argmax(axis=1) == r["truth"]).mean() - right
+        rows.append(row)
+    table = pd.DataFrame(rows).groupby(["set", "labels"]).mean()
+    by_labels = table.groupby("labels")
+    print("gain in accuracy; draws per label, balanced, power")
+    print(by_labels.mean().T.round(2).to_string())
+    print(f"\nits standard error over tables:\n{by_labels.sem().T.round(2).to_string()}")
+
+
 def gain_table(runs):
     """Change, promise and true gain of every run with a change."""
     candidates = _shipped_candidates()
@@ -416,7 +458,7 @@ def _measure(run, P):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("step", choices=["collect", "compare", "gain", "trial"])
+    parser.add_argument("step", choices=["collect", "compare", "gain", "trial", "shift"])
     parser.add_argument("directory", type=Path)
     parser.add_argument("--labels", nargs="*", type=int, default=list(LABELS))
     parser.add_argument("--draws", type=int, default=2)
@@ -426,7 +468,8 @@ def main():
     parser.add_argument("--trial", nargs="*", choices=list(TRIALS), default=[])
     options = parser.parse_args()
     if options.step != "collect":
-        return {"compare": compare, "gain": gain, "trial": trial}[options.step](options.directory)
+        steps = {"compare": compare, "gain": gain, "trial": trial, "shift": shift}
+        return steps[options.step](options.directory)
     options.directory.mkdir(parents=True, exist_ok=True)
     Parallel(n_jobs=options.jobs)(
         delayed(collect_one)(options.directory, name, per_class, draw, options.rows, options.trial)

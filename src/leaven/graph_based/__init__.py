@@ -27,7 +27,11 @@ from leaven.graph_based._propagation import (
     SoftLabelPropagationClassifier,
 )
 from leaven.graph_based._randomized_mincut import RandomizedMinCutClassifier
-from leaven.graph_based._shares import ClassProportions, estimate_proportions
+from leaven.graph_based._shares import (
+    ClassProportions,
+    estimate_proportions,
+    posterior_proportions,
+)
 from leaven.graph_based._spectral import SpectralTransducer
 from leaven.graph_based._threshold import proportion_thresholds
 
@@ -57,6 +61,7 @@ __all__ = [
     "learn_length_scales",
     "merge_anchor_statistics",
     "place_anchors",
+    "posterior_proportions",
     "proportion_thresholds",
     "solve_anchors",
 ]

@@ -221,7 +221,12 @@ def left_out_scores(
 
 
 def posterior_proportions(
-    shares: NDArray[np.float64], confusions: NDArray[np.float64], counts: NDArray[Any]
+    shares: NDArray[np.float64],
+    confusions: NDArray[np.float64],
+    counts: NDArray[Any],
+    *,
+    draws_per_label: float = _DRAWS_PER_LABEL,
+    balanced: float = _BALANCED,
 ) -> ClassProportions:
     """Average the proportions over priors of different concentration, by Laplace's method.
 
@@ -232,7 +237,12 @@ def posterior_proportions(
     confusions : ndarray of shape (n_classes, n_classes)
         How often a label left out (rows) got each class (columns).
     counts : ndarray of shape (n_classes,)
-        Numbers of labels.
+        Numbers of labels. Where all are equal, somebody chose them so, and they say nothing
+        about the classes.
+    draws_per_label : float, default=8.0
+        How many draws of the classes the answer is worth, for each label.
+    balanced : float, default=0.9
+        Prior probability that all classes have the same size.
 
     Returns
     -------
@@ -241,7 +251,7 @@ def posterior_proportions(
     Examples
     --------
     >>> import numpy as np
-    >>> from leaven.graph_based._shares import posterior_proportions
+    >>> from leaven.graph_based import posterior_proportions
     >>> answer = np.array([0.8, 0.2])
     >>> right = posterior_proportions(answer, np.diag([10.0, 10.0]), np.array([10, 10]))
     >>> right.proportions.round(2)
@@ -254,18 +264,18 @@ def posterior_proportions(
     # A class of which no label could be left out has the confusions of the others.
     C = confusions + _PER_CLASS * usual
     C /= C.sum(axis=1, keepdims=True)
-    n = min(_DRAWS_PER_LABEL * float(counts.sum()), _MOST_DRAWS)
+    n = min(draws_per_label * float(counts.sum()), _MOST_DRAWS)
     # Equal counts were chosen by somebody; they are no sample of the classes.
     sampled = counts.astype(float) if len(np.unique(counts)) > 1 else np.zeros(k)
 
     equal = np.full(k, 1.0 / k)
     centers, spreads = [equal], [np.zeros(k)]
     # Equal classes are one point of the simplex: no volume, no spread.
-    evidence = [_log_likelihood(equal, shares, C, n, sampled) + np.log(_BALANCED)]
+    evidence = [_log_likelihood(equal, shares, C, n, sampled) + np.log(balanced)]
     for alpha in _CONCENTRATIONS:
         q, variance, log_volume = _mode(shares, C, n, sampled, alpha)
         prior = gammaln(k * alpha) - k * gammaln(alpha) + alpha * np.log(q).sum()
-        prior += np.log((1.0 - _BALANCED) / len(_CONCENTRATIONS))
+        prior += np.log((1.0 - balanced) / len(_CONCENTRATIONS))
         evidence.append(_log_likelihood(q, shares, C, n, sampled) + float(prior) + log_volume)
         centers.append(q)
         spreads.append(variance)

@@ -19,6 +19,7 @@ from leaven.selection._assess import (
     probability_above_zero,
     rows_above_target,
     set_threshold,
+    weighted_quantiles,
 )
 from leaven.selection._candidates import (
     SEMI_SUPERVISED,
@@ -46,6 +47,7 @@ from leaven.selection._pool import (
 from leaven.selection._problem import GraphPool, Problem, kind_of_values, standard_problem
 from leaven.selection._refit import refit
 from leaven.selection._select import Selection, fit_named, select
+from leaven.selection._shift import class_shift
 from leaven.selection._stop import bound_log_odds
 from leaven.selection._verdict import Assessment, Suspect, assess
 
@@ -78,6 +80,7 @@ __all__ = [
     "assess",
     "bound_log_odds",
     "candidate_names",
+    "class_shift",
     "combine_held_out",
     "compare_answers",
     "conformal_threshold",
@@ -106,4 +109,5 @@ __all__ = [
     "standard_problem",
     "take_one",
     "tempered_log",
+    "weighted_quantiles",
 ]

@@ -147,6 +147,51 @@ def set_threshold(scores: NDArray[np.float64], likely: NDArray[np.float64], alph
     return float(np.exp(share * logs[0] + (1.0 - share) * logs[1])) if n else implied
 
 
+def effective_number(weight: NDArray[np.float64]) -> float:
+    """How many rows of equal weight rows of these weights are worth (Kish, 1965).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.selection._assess import effective_number
+    >>> effective_number(np.array([1.0, 1.0, 2.0, 0.0]))
+    2.6666666666666665
+    """
+    return float(weight.sum() ** 2 / (weight**2).sum()) if len(weight) else 0.0
+
+
+def weighted_quantiles(
+    values: NDArray[np.float64], weight: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """As many quantiles of weighted values as these are worth; with equal weights, the values.
+
+    Parameters
+    ----------
+    values, weight : ndarray of shape (n_rows,)
+
+    Returns
+    -------
+    ndarray of shape (n_quantiles,)
+        In ascending order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.selection import weighted_quantiles
+    >>> weighted_quantiles(np.array([0.9, 0.1, 0.5]), np.ones(3))
+    array([0.1, 0.5, 0.9])
+    >>> weighted_quantiles(np.array([0.9, 0.1, 0.5]), np.array([4.0, 1.0, 1.0]))
+    array([0.5, 0.9])
+    """
+    if not len(values):
+        return values
+    order = np.argsort(values, kind="stable")
+    values, weight = values[order], weight[order]
+    middle = (np.cumsum(weight) - 0.5 * weight) / weight.sum()
+    n = max(round(effective_number(weight)), 1)
+    return np.asarray(np.interp((np.arange(n) + 0.5) / n, middle, values))
+
+
 def prediction_sets(
     probabilities: NDArray[np.float64],
     scores: NDArray[np.float64],
@@ -189,7 +234,11 @@ def prediction_sets(
 
 
 def expected_accuracy(
-    confidence: float, right: NDArray[np.float64], *, level: float = 0.9
+    confidence: float,
+    right: NDArray[np.float64],
+    weight: NDArray[np.float64] | None = None,
+    *,
+    level: float = 0.9,
 ) -> Estimate:
     r"""Expected accuracy on the unlabeled rows, from two estimates of it.
 
@@ -207,6 +256,8 @@ def expected_accuracy(
         Mean probability of the predicted class over the unlabeled rows.
     right : ndarray of shape (n_tested,)
         Share of the repeats in which each held-out row got its class; may be empty.
+    weight : ndarray of shape (n_tested,), default=None
+        Of each held-out row; n is then what they are worth. None is one for all.
     level : float, default=0.9
         Of the interval.
 
@@ -222,7 +273,8 @@ def expected_accuracy(
     >>> round(found.value, 3), round(found.low, 2), round(found.high, 2)
     (0.78, 0.67, 0.88)
     """
-    n = len(right)
+    weight = np.ones(len(right)) if weight is None else weight
+    n = effective_number(weight)
     a, b = CONFIDENCE_VARIANCE
     m = float(np.clip(confidence, 0.01, 0.99))
     variance = a + b / max(n, 2)
@@ -230,7 +282,9 @@ def expected_accuracy(
     if n:
         held = m * (1.0 - m) / n + SHIFT_VARIANCE
         share = variance / (variance + held)
-        value = float(np.clip((1.0 - share) * m + share * right.mean(), 0.01, 0.99))
+        value = float(
+            np.clip((1.0 - share) * m + share * (weight @ right) / weight.sum(), 0.01, 0.99)
+        )
         variance = variance * held / (variance + held)
     # A beta distribution has less than the variance of a coin.
     variance = min(variance, 0.25 * value * (1.0 - value))

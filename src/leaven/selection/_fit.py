@@ -22,7 +22,7 @@ from leaven.base import (
 from leaven.selection._candidates import SUPERVISED, Candidate
 from leaven.selection._decide import Decision
 from leaven.selection._estimate import check_parameters, fit_rows
-from leaven.selection._pool import WeightedCandidates
+from leaven.selection._pool import Pool, WeightedCandidates
 from leaven.selection._problem import Problem, give_graph
 
 
@@ -115,12 +115,15 @@ def fit(problem: Problem, candidates: Sequence[Candidate], decision: Decision) -
     """
     used = [candidate for candidate in candidates if candidate.name in decision.weights]
     found = tuple(_fit_one(problem, each, decision.params[each.name]) for each in used)
+    return put_together(problem, found, decision.pool)
+
+
+def put_together(problem: Problem, found: tuple[FittedCandidate, ...], pool: Pool) -> Fitted:
+    """Combine fitted candidates; labeled rows keep their label."""
     estimator = WeightedCandidates(
-        [(each.name, each.estimator) for each in found], decision.pool, problem.classes
+        [(each.name, each.estimator) for each in found], pool, problem.classes
     )
-    probabilities = np.array(
-        decision.pool.combine({each.name: each.probabilities for each in found})
-    )
+    probabilities = np.array(pool.combine({each.name: each.probabilities for each in found}))
     labeled = problem.labeled
     probabilities[labeled] = one_hot(problem.codes[labeled], problem.n_classes)
     return Fitted(found, estimator, probabilities)

@@ -209,11 +209,15 @@ class Pool:
         The power of each candidate's probabilities, see :func:`tempered_log`.
     temperature : float
         That of the combination.
+    shift : tuple of float
+        Added to the log probability of each class, as far as it is more frequent among the
+        unlabeled rows than among the labels (:func:`class_shift`); empty for nothing.
     """
 
     weights: dict[str, float]
     temperatures: dict[str, float]
     temperature: float = 1.0
+    shift: tuple[float, ...] = ()
 
     def combine(self, probabilities: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
         """Class probabilities of the combination.
@@ -237,13 +241,29 @@ class Pool:
         >>> pool.combine({"a": np.array([0.9, 0.1]), "b": np.array([0.5, 0.5])}).round(2)
         array([0.73, 0.27])
         """
-        if len(self.weights) == 1 and self.temperature == 1.0:
+        if len(self.weights) == 1 and self.temperature == 1.0 and not self.shift:
             (name,) = self.weights
             return np.asarray(probabilities[name])
         total: Any = 0.0
         for name, weight in self.weights.items():
             total = total + weight * tempered_log(probabilities[name], self.temperatures[name])
-        return np.asarray(softmax(self.temperature * total, axis=-1))
+        return self.shifted(softmax(self.temperature * total, axis=-1))
+
+    def shifted(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Shift class probabilities of a combination without one, such as held-out ones.
+
+        Parameters
+        ----------
+        probabilities : ndarray of shape (..., n_classes)
+
+        Returns
+        -------
+        ndarray of shape (..., n_classes)
+        """
+        if not self.shift:
+            return probabilities
+        moved = probabilities * np.exp(self.shift)
+        return np.asarray(moved / moved.sum(axis=-1, keepdims=True))
 
 
 def single_pool(name: str) -> Pool:

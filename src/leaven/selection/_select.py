@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leaven._labels import class_prior
 from leaven.selection._candidates import Candidate
 from leaven.selection._decide import Decision, decide, decide_without_folds, take_one
 from leaven.selection._estimate import FAILED, Outcome, Progress, Step, estimate
-from leaven.selection._fit import Fitted, fit
+from leaven.selection._fit import Fitted, fit, put_together
 from leaven.selection._folds import Folds, Score, draw_folds
 from leaven.selection._gain import judge_change
+from leaven.selection._pool import COMBINATION
 from leaven.selection._problem import Problem
+from leaven.selection._shift import class_shift, known_shift
 
 # Held-out rows below which a note says that the estimates are rough: with fewer, an accuracy of
 # one half has a standard error of more than 0.15.
@@ -162,12 +165,42 @@ def select(
         last = outcomes[-1] if outcomes else None
         progress(Step(decision.choice, len(candidates), len(candidates), last))
     fitted = fit(problem, candidates, decision)
+    # Another score than accuracy may have its own view of how much a frequent class counts.
+    if score is None:
+        decision, fitted = _shift_classes(decision, fitted, problem, candidates, folds)
     decision = judge_change(decision, fitted, problem)
     notes = []
     if folds is not None and len(folds.rows) < _ROUGH_BELOW:
         notes.append(f"All estimates are from {len(folds.rows)} labeled rows, and rough.")
     took = time.perf_counter() - started
     return Selection(tuple(outcomes), decision, fitted, folds, took, tuple(notes))
+
+
+def _shift_classes(
+    decision: Decision,
+    fitted: Fitted,
+    problem: Problem,
+    candidates: Sequence[Candidate],
+    folds: Folds | None,
+) -> tuple[Decision, Fitted]:
+    """Make up for classes that are more frequent among the unlabeled rows than in the labels."""
+    free = ~problem.labeled
+    if decision.choice != COMBINATION or problem.prior is None or not free.any():
+        return decision, fitted
+    counts = np.bincount(problem.codes[problem.labeled], minlength=problem.n_classes)
+    if not (isinstance(problem.prior, str) and problem.prior == "labeled"):
+        proportions = class_prior(problem.prior, problem.codes, problem.classes)
+        aware = [each.name for each in candidates if "prior" in each.estimator.get_params()]
+        power = 1.0 - sum(decision.weights.get(name, 0.0) for name in aware)
+        shift = known_shift(proportions, counts, power)
+    elif folds is not None and decision.combined is not None:
+        held_out, truth = decision.combined.probabilities, problem.codes[folds.rows]
+        assert held_out is not None
+        shift = class_shift(held_out, truth, counts, fitted.probabilities[free])
+    else:
+        return decision, fitted
+    pool = replace(decision.pool, shift=tuple(shift.tolist()))
+    return replace(decision, pool=pool), put_together(problem, fitted.candidates, pool)
 
 
 def fit_named(

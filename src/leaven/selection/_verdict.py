@@ -14,6 +14,7 @@ from leaven.selection._assess import (
     likely_scores,
     mislabeled_probability,
     missing_classes,
+    weighted_quantiles,
 )
 from leaven.selection._decide import HARDLY, Decision
 from leaven.selection._folds import row_correctness
@@ -59,8 +60,9 @@ class Assessment:
     verdict : str
         Both in two sentences.
     scores : ndarray of shape (n_tested,)
-        Held-out probability of the true class of each tested row, for
-        :func:`prediction_sets`.
+        Held-out probabilities of the true class, in ascending order, for
+        :func:`prediction_sets`; where classes are more frequent among the unlabeled rows than
+        among the labels, those of as many rows as the labels are worth.
     suspects : tuple of Suspect
         Given labels that are probably wrong, the worst first.
     never_predicted : tuple of MissingClass
@@ -113,24 +115,26 @@ def assess(
     free = problem.codes == UNLABELED
     found = selection.probabilities[free] if probabilities is None else probabilities
     held_out, folds = selection.held_out, selection.folds
-    right, scores = np.empty(0), np.empty(0)
+    right, scores, weight = np.empty(0), np.empty(0), np.empty(0)
     suspects: tuple[Suspect, ...] = ()
     if held_out is not None and folds is not None:
-        right = row_correctness(held_out, problem.codes, folds)
-        mean = held_out.mean(axis=0)
         truth = problem.codes[folds.rows]
-        scores = mean[np.arange(len(truth)), truth]
-        suspects = _suspects(mean, truth, folds.rows)
+        suspects = _suspects(held_out.mean(axis=0), truth, folds.rows)
+        pool = selection.decision.pool
+        held_out = pool.shifted(held_out)
+        weight = np.exp(pool.shift)[truth] if pool.shift else np.ones(len(truth))
+        right = row_correctness(held_out, problem.codes, folds)
+        scores = held_out.mean(axis=0)[np.arange(len(truth)), truth]
     confidence = float(found.max(axis=1).mean()) if len(found) else np.nan
     if np.isnan(confidence):
         confidence = float(right.mean()) if len(right) else 1.0 / problem.n_classes
-    accuracy = expected_accuracy(confidence, right)
+    accuracy = expected_accuracy(confidence, right, weight)
     probability = selection.decision.probability_helped
     return Assessment(
         accuracy,
         probability,
         f"{_expect(accuracy)} {_helped(selection.decision)}",
-        scores,
+        weighted_quantiles(scores, weight),
         suspects,
         missing_classes(found),
         likely_scores(found),
