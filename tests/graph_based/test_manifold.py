@@ -255,3 +255,13 @@ def test_kernel_width_follows_the_edges_of_the_graph():
     W = model.graph_.adjacency.tocoo()
     squares = ((X[W.coords[0]] - X[W.coords[1]]) ** 2).sum(axis=1)
     assert model.gamma_ == pytest.approx(1 / (18 * np.median(squares)))
+
+
+@pytest.mark.filterwarnings("ignore")  # whether LIBSVM converges in its steps is up to rounding
+def test_equal_rows_of_different_classes_end():
+    rows = [(1, -1)] * 10 + [(0, 1), (0, 0), (0, -1), (0, 1), (1, 1), (1, 1), (0, 1), (-1, -1)]
+    X = np.array([*rows, (0, 1), (1, -1), (-1, -1)]) * [1, 1_000_000]
+    y = np.array([3, 2, 3, -1, 3, 1, 2, 3, 0, 2, -1, -1, 0, 2, 1, 1, 1, 1, 3, -1, 3])
+    P = LaplacianSVC().fit(X, y).predict_proba(X)
+    assert np.isfinite(P).all()
+    assert_allclose(P.sum(axis=1), 1.0)

@@ -14,6 +14,7 @@ from sklearn.svm import SVC
 from leaven._compat import HasMethods, Interval, StrOptions
 from leaven._labels import UNLABELED, class_prior, one_hot
 from leaven.graph_based._base import GraphClassifier
+from leaven.solvers import LIBSVM_STEPS
 
 LAPLACIANS = ("symmetric", "combinatorial")
 MACHINES = ("ridge", "svm", "sources")
@@ -119,7 +120,7 @@ def kernel_weights(
     alpha = np.zeros_like(Y)
     solved = [1] if Y.shape[1] == 2 else range(Y.shape[1])
     for c in solved:
-        svm = SVC(kernel="precomputed", C=C).fit(K / unit, Y[:, c])
+        svm = SVC(kernel="precomputed", C=C, max_iter=LIBSVM_STEPS).fit(K / unit, Y[:, c])
         alpha[svm.support_, c] = svm.dual_coef_[0] / unit
     if Y.shape[1] == 2:
         alpha[:, 0] = -alpha[:, 1]

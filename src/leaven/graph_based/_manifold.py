@@ -30,6 +30,7 @@ from leaven.graph_based._deformed_kernel import (
 )
 from leaven.graph_based._shares import estimate_proportions
 from leaven.graph_based._squared_hinge import squared_hinge_svm
+from leaven.solvers import LIBSVM_STEPS
 
 
 class _ManifoldClassifier(TransductionMixin, BaseEstimator):
@@ -469,7 +470,9 @@ class LaplacianSVC(_ManifoldClassifier):
             if self.loss == "hinge":
                 # The mean hinge plus γ |f|² is LIBSVM's sum with this C.
                 cost = 1.0 / (2.0 * self.gamma_a * n)
-                machine = SVC(kernel="precomputed", C=cost, tol=self.tol).fit(gram, t, weight)
+                most = max(LIBSVM_STEPS, 100 * len(t))
+                machine = SVC(kernel="precomputed", C=cost, tol=self.tol, max_iter=most)
+                machine.fit(gram, t, weight)
                 beta[machine.support_, column] = machine.dual_coef_[0]
                 intercept[column] = machine.intercept_[0]
                 steps, done = int(np.max(machine.n_iter_)), machine.fit_status_ == 0

@@ -28,12 +28,10 @@ from leaven.low_density._margins import margin_probabilities
 from leaven.low_density._problem import S3VMProblem, top_labels
 from leaven.low_density._rows import Array, FeatureRows, GramRows, Rows
 from leaven.low_density._switching import descend
+from leaven.solvers import LIBSVM_STEPS
 
 # Of the separators that are only candidates; libsvm stops at the same.
 _SVM_TOLERANCE = 1e-3
-# Steps of libsvm, which has no bound of its own; a few times the number of rows is usual, and
-# this many take about a second on small data.
-_LIBSVM_STEPS = 1_000_000
 
 
 def gains(labels: Array, separators: Array, baseline: Array, risk: float) -> Array:
@@ -248,7 +246,7 @@ class S4VM(TransductionMixin, BaseEstimator):
         rng = check_random_state(self.random_state)
         labeled = codes != UNLABELED
         gamma = resolve_gamma(self.gamma, X) if self.kernel == "rbf" else "scale"
-        svc = SVC(C=self.C, kernel=self.kernel, gamma=gamma, max_iter=_LIBSVM_STEPS)
+        svc = SVC(C=self.C, kernel=self.kernel, gamma=gamma, max_iter=LIBSVM_STEPS)
         svc.fit(X[labeled], codes[labeled])
         chosen = codes.copy()
         self.worst_gain_ = 0.0
