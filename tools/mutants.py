@@ -68,8 +68,10 @@ TESTS_OF = {
     "_compat.py": ["tests/selection", "tests/test_contract.py"],
     "_dask.py": ["tests/partitions", "tests/generative"],
     "_distinct.py": ["tests/tables/test_prepare.py", "tests/tables/test_many_files.py"],
+    "_labels.py": ["tests/test_labels.py", "tests/tables/test_hostile.py"],
     "_optional.py": ["tests/test_optional.py", "tests/test_init.py"],
     "cli/_annotate.py": ["tests/cli", "tests/app"],
+    "cli/_label.py": ["tests/cli", "tests/tables/test_many_files.py"],
 }
 
 

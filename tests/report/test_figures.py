@@ -71,6 +71,9 @@ def test_histogram_heights_are_in_proportion():
     heights = [float(h) for h in re.findall(r'height="([\d.]+)"/>', text)]
     assert heights == pytest.approx([32.5, 0, 0, 0, 0, 130, 0, 0, 0, 65])
     assert "0.9 to 1.0: 2 rows." in text
+    # With the same gap on both sides of each.
+    bars = [tuple(map(float, b)) for b in re.findall(r'x="([\d.]+)%" width="([\d.]+)%"', text)]
+    assert bars == [(10.0 * number + 0.4, 9.2) for number in range(10)]
 
 
 @pytest.mark.parametrize(
