@@ -10,8 +10,8 @@ module run, each for some seconds, with the tests that mention the function firs
 listed; each deserves a test, or a word why nobody can tell it from the original.
 
 The places that are known to be equivalent stand in ``tools/equivalent_mutants.txt``, one
-``path:function:change`` on a line, with the reason behind a ``#``. They are drawn like the others,
-so that a seed means the same mutants before and after, and not counted.
+``path:function:change:which`` on a line, with the reason behind a ``#``. They are drawn like the
+others, so that a seed means the same mutants before and after, and not counted.
 """
 
 from __future__ import annotations
@@ -87,11 +87,13 @@ class Mutant:
     first: int = 0
     last: int = 0
     """The lines of the statement, without the body of a compound one."""
+    which: int = 1
+    """The first, second, ... of the same change in the function."""
 
     @property
     def key(self) -> str:
         """The name under which an equivalent mutant is listed; it survives moved lines."""
-        return f"{self.path}:{self.function}:{self.change}"
+        return f"{self.path}:{self.function}:{self.change}:{self.which}"
 
 
 class _Places(ast.NodeVisitor):
@@ -116,7 +118,8 @@ class _Places(ast.NodeVisitor):
 
     def _offer(self, node: ast.AST, line: int, column: int, change: str) -> bool:
         function = ".".join(self._functions) or "module"
-        self.found.append(Mutant(self.path, line, column, function, change, *self._span))
+        which = 1 + sum((each.function, each.change) == (function, change) for each in self.found)
+        self.found.append(Mutant(self.path, line, column, function, change, *self._span, which))
         return self.wanted == len(self.found) - 1
 
     def _scope(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:

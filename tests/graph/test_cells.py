@@ -81,6 +81,17 @@ def test_full_recall_is_exact_whatever_the_cells(n, d, k, size, seed):
             assert (np.diff(np.sort(index, axis=1), axis=1) > 0).all()
 
 
+def test_more_neighbors_than_the_cells_around_hold(monkeypatch):
+    monkeypatch.setattr(_cells, "_CELL", 2)
+    X = rows_of("ball", 300, 3)
+    search = CellSearch(X, recall=0.1)
+    distance, index = search.search(None, 120)
+    assert search._around.shape[1] * np.diff(search._start).max() < 300
+    assert (np.diff(np.sort(index, axis=1), axis=1) > 0).all()
+    assert_allclose(distance, np.linalg.norm(X[:, None] - X[index], axis=2), atol=0.05)
+    assert recall_of(distance, X, X, 120) > 0.3
+
+
 def test_cells_hold_every_row_once_and_none_is_huge():
     X = np.vstack([rows_of("clusters", 1_500, 3), np.zeros((2_000, 3))])
     search = CellSearch(X, recall=0.9)

@@ -122,6 +122,16 @@ def test_own_estimators_come_after_the_defaults_the_supervised_ones_first() -> N
     assert found[1].estimator is not own[1][1]  # a clone
 
 
+def test_without_unlabeled_rows_methods_that_learn_from_them_are_left_out_if_others_stay() -> None:
+    X, codes = np.array([[0.0], [0.2], [5.0], [5.2]]), np.array([0, 0, 1, 1])
+    problem = standard_problem(X, codes, np.array([0, 1]))
+    both = make_candidates(["logistic-regression", "harmonic"], problem)
+    assert [each.skipped is None for each in both] == [True, False]
+    assert "no unlabeled rows" in str(both[1].skipped)
+    (alone,) = make_candidates(["harmonic"], problem)
+    assert alone.skipped is None
+
+
 def test_a_misspelled_name_is_answered_with_the_nearest() -> None:
     with pytest.raises(ValueError, match=r"which is not known\. Did you mean 'harmonic'"):
         make_candidates(["harmonics"], problem())

@@ -193,7 +193,7 @@ class CellSearch:
             own = cell[start]
             sizes = np.cumsum(np.diff(self._start)[self._around[own]])
             enough = max(int(np.searchsorted(sizes, k)) + 1, _FIRST)
-            if enough > self._around.shape[1] and sizes[-1] < k:  # tiny cells and many neighbors
+            if sizes[-1] < k:  # tiny cells and many neighbors
                 cells = np.arange(len(self._centers))
             else:
                 cells = self._around[own, :enough]
