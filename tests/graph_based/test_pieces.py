@@ -29,6 +29,7 @@ from leaven.graph_based._class_shift import balancing_shifts, class_shifts
 from leaven.graph_based._mbo import chebyshev_sum, walk_coefficients, whole_sizes
 from leaven.graph_based._messages import Forest, to_classes, to_columns
 from leaven.graph_based._network import Network
+from leaven.graph_based._poisson import poisson_sources, solve_poisson
 from leaven.graph_based._shares import labels_to_leave_out, left_out_scores
 from leaven.graph_based._simplex import project_to_simplex
 from leaven.graph_based._volumes import _own_price, _shortest_path, assign_volumes
@@ -405,3 +406,15 @@ def test_anchors_without_a_path_to_a_label():
     )
     statistics = anchor_statistics(Z, np.array([-1, 0, -1, -1]))
     assert_array_equal(reached_anchors(statistics), [True, True, False, False])
+
+
+@pytest.mark.parametrize("weight", [1e-20, 1e-35, 1e-300])
+def test_poisson_on_parts_that_hang_by_a_thread(weight):
+    clique = np.ones((4, 4)) - np.eye(4)
+    W = np.kron(np.eye(2), clique)
+    W[0, 4] = W[4, 0] = weight
+    graph = Graph(sparse.csr_array(W))
+    sources, _ = poisson_sources(graph, np.array([-1, 0, -1, -1, -1, 1, -1, -1]), 2)
+    u, _ = solve_poisson(graph, sources)
+    assert np.isfinite(u).all()
+    assert_array_equal(u.argmax(axis=1), [0, 0, 0, 0, 1, 1, 1, 1])

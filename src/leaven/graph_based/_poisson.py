@@ -18,7 +18,12 @@ from leaven.exceptions import ConvergenceWarning
 from leaven.graph import Graph
 from leaven.graph_based._base import GraphClassifier
 from leaven.graph_based._class_shift import balancing_shifts
-from leaven.solvers import Solution, solve_spd
+from leaven.solvers import SingularSystemError, Solution, solve_spd
+
+# Added to the diagonal, as a share of it, where the system is singular to working precision.
+_LEAK = 1e-10
+# Rounding of a current, as a share of it, with some room.
+_LARGEST_ROUNDING = 1e-13
 
 
 def solve_poisson(
@@ -61,13 +66,30 @@ def solve_poisson(
     first = np.unique(component, return_index=True)[1]
     ground[first] = graph.degree[first] + (graph.degree[first] == 0)
     A = sparse.csr_array(L + sparse.diags_array(ground, format="csr"))
-    solution = solve_spd(A, sources, tol=tol, max_iter=max_iter)
+    try:
+        solution = solve_spd(A, sources, tol=tol, max_iter=max_iter)
+        lost = solution.method == "direct" and not _is_exact(solution.x, A, sources)
+    except SingularSystemError:
+        lost = True
+    if lost:
+        # Parts that hang together by weights which rounding swallows: next to no current flows
+        # between them, and a little more on the diagonal takes up what cannot.
+        more = sparse.diags_array(_LEAK * A.diagonal(), format="csr")
+        solution = solve_spd(sparse.csr_array(A + more), sources, method="direct")
     u = solution.x
     weighted = graph.degree[:, None] * u
     mean = np.zeros((len(mass), u.shape[1]))
     np.add.at(mean, component, weighted)
     mean /= np.where(mass > 0, mass, 1.0)[:, None]
     return u - mean[component], solution
+
+
+def _is_exact(u: NDArray[Any], A: sparse.csr_array, sources: NDArray[Any]) -> bool:
+    """Whether the currents at a node are small enough that their sum is not rounding alone."""
+    currents = A.diagonal().max() * np.abs(u).max(initial=0.0)
+    return bool(
+        currents * _LARGEST_ROUNDING < np.abs(sources).max(initial=0.0) or not sources.any()
+    )
 
 
 class PoissonClassifier(GraphClassifier):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from leaven.solvers._dirichlet import solve_dirichlet
 from leaven.solvers._eigen import Eigenpairs, smallest_eigenpairs
 from leaven.solvers._em import EMResult, normalize_log_rows, run_em
-from leaven.solvers._linear import Solution, solve_spd
+from leaven.solvers._linear import SingularSystemError, Solution, solve_spd
 from leaven.solvers._markov import forward_backward, pad_sequences, sequence_batches, viterbi
 
 LIBSVM_STEPS = 1_000_000
@@ -17,6 +17,7 @@ __all__ = [
     "LIBSVM_STEPS",
     "EMResult",
     "Eigenpairs",
+    "SingularSystemError",
     "Solution",
     "forward_backward",
     "normalize_log_rows",
