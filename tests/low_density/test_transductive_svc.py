@@ -344,3 +344,14 @@ def test_order_of_rows_does_not_decide_where_the_supervised_machine_gives_up():
         order = rng.permutation(len(X))
         other = TransductiveSVC().fit(X[order], y[order])
         assert_allclose(other.decision_function(X), first, atol=1e-4)
+
+
+def test_names_do_not_decide_where_two_machines_give_up():
+    # Two classes of one label each, in the midst of a third: all their supervised scores are -1,
+    # and eight unlabeled rows leave open which of the two gets the odd one.
+    X = np.array([[-0.1], [0.3], [-1.0], [1.2], [0.6], [-0.7], [0.9], [-0.4], [0.15], [1.7]])
+    X = np.vstack([X, [[-1.6], [0.45], [-0.2]]])
+    codes = np.array([0, 2, 1, 1, 1] + [-1] * 8)
+    turned = np.where(codes < 0, -1, 2 - codes)
+    P = TransductiveSVC().fit(X, codes).predict_proba(X)
+    assert_allclose(TransductiveSVC().fit(X, turned).predict_proba(X)[:, ::-1], P, atol=1e-5)

@@ -65,10 +65,10 @@ def fair_counts(problems: list[S3VMProblem], fractions: Array, tol: float) -> ND
     if not len(tied):
         return counts
     if len(problems) == 1:
-        f = problems[0].supervised(tol).scores[unlabeled]
+        f = problems[0].ranking(problems[0].supervised(tol), tol)
         scores = {0: -f, 1: f}
     else:
-        scores = {k: problems[k].supervised(tol).scores[unlabeled] for k in tied.tolist()}
+        scores = {k: problems[k].ranking(problems[k].supervised(tol), tol) for k in tied.tolist()}
     bids = np.array([np.sort(scores[k])[::-1][counts[k]] for k in tied.tolist()])
     best = tied[np.lexsort((-tied, -bids))]
     counts[best[: len(unlabeled) - counts.sum()]] += 1

@@ -18,6 +18,9 @@ logger = logging.getLogger("leaven")
 STALLED_TRAININGS = 3
 STEPS_WHEN_STALLED = 20
 
+# Scores of the supervised machine that differ by less, beside their size, are the same.
+EQUAL = 1e-6
+
 
 @dataclass(frozen=True)
 class S3VMProblem:
@@ -120,6 +123,18 @@ class S3VMProblem:
         duals = (np.zeros(self.rows.n_rows), np.zeros(self.rows.n_rows))
         duals[0][labeled], duals[1][labeled] = part.duals
         return replace(part, vector=self.rows.extend(part.vector, labeled), duals=duals)
+
+    def ranking(self, supervised: SVMSolution, tol: float) -> Array:
+        """Scores of the unlabeled rows that say which of them are positive first.
+
+        A machine may give up a small class: w = 0, and all scores are the same. Then the order of
+        the rows or of the classes would decide, and the machine with balanced classes, which
+        cannot do that, does instead.
+        """
+        scores = supervised.scores[self.unlabeled]
+        if np.ptp(scores) <= EQUAL * max(1.0, float(np.abs(scores).max())):
+            scores = self.supervised(tol, balanced=True).scores[self.unlabeled]
+        return np.asarray(scores)
 
     def rescaled(self, start: SVMSolution, factor: float) -> SVMSolution:
         """A start for a problem whose unlabeled rows cost ``factor`` times as much.

@@ -18,8 +18,6 @@ START = 1e-5  # share of the final C*
 GROWTH = 1.5  # a gentler growth leaves each stage closer to the last machine
 # A stage before the last ends when at most this fraction of the unlabeled rows is exchanged.
 FEW_PAIRS = 1e-3
-# Scores of the supervised machine that differ by less, beside their size, are the same.
-EQUAL = 1e-6
 
 
 def exchange_pairs(labels: Array, scores: Array) -> tuple[Array, int]:
@@ -94,18 +92,6 @@ def descend(
     return solution, labels, max_iter, False
 
 
-def _starting_scores(problem: S3VMProblem, solution: SVMSolution, tol: float) -> Array:
-    """Scores of the unlabeled rows that say which of them are positive at the start.
-
-    A machine may give up a small class: w = 0, and all scores are the same. Then the order of the
-    rows would decide, and the machine with balanced classes, which cannot do that, does instead.
-    """
-    scores = solution.scores[problem.unlabeled]
-    if np.ptp(scores) <= EQUAL * max(1.0, float(np.abs(scores).max())):
-        scores = problem.supervised(stage_tolerance(tol), balanced=True).scores[problem.unlabeled]
-    return scores
-
-
 def solve_switching(problem: S3VMProblem, *, tol: float, max_iter: int) -> S3VMResult:
     """Alternate SVM training and exchange of labels while ``C*`` grows (Joachims, 1999).
 
@@ -116,7 +102,7 @@ def solve_switching(problem: S3VMProblem, *, tol: float, max_iter: int) -> S3VMR
     solution = problem.supervised(stage_tolerance(tol))
     unlabeled = problem.unlabeled
     few = int(FEW_PAIRS * len(unlabeled))
-    labels = top_labels(_starting_scores(problem, solution, tol), problem.n_positive)
+    labels = top_labels(problem.ranking(solution, stage_tolerance(tol)), problem.n_positive)
     trace = [problem.objective(solution)]
     C_star, n_iter, converged = START * problem.C_unlabeled, 0, True
     while True:
