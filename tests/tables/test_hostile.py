@@ -151,6 +151,8 @@ def test_utf_16_without_a_mark_is_named(tmp_path):
     table, _ = two_classes()
     (tmp_path / "a.csv").write_bytes(table.to_csv(index=False).encode("utf-16-le"))
     assert refused(run("label", tmp_path / "a.csv", "--target", "t"), "utf-16")
+    mistaken = run("label", tmp_path / "a.csv", "--target", "t", "--encoding", "utf-16")
+    assert refused(mistaken, "byte order mark of utf-16. If its bytes are in order, pass")
 
 
 @pytest.mark.parametrize(

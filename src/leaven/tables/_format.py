@@ -246,6 +246,11 @@ def not_in_encoding(stream: BinaryIO, name: str, encoding: str) -> TableError:
                 f"{'; it looks like ' + guess if guess else ', and it does not look like text'}.",
                 advice=("If so, pass", "encoding", guess) if guess else None,
             )
+        except UnicodeError:  # of the start, where an encoding has a mark there
+            return TableError(
+                f"{name} does not start with the byte order mark of {encoding}.",
+                advice=("If its bytes are in order, pass", "encoding", f"{encoding}-le"),
+            )
         line += chunk.count(b"\n")
     return TableError(f"{name} is not {encoding} text: it ends in the middle of a character.")
 
@@ -270,7 +275,7 @@ def _sample(stream: BinaryIO, name: str, encoding: str) -> tuple[str, bool]:
         stream.seek(0)
         try:
             text = codecs.getincrementaldecoder(encoding)().decode(data, final=complete)
-        except UnicodeDecodeError:
+        except UnicodeError:
             raise not_in_encoding(stream, name, encoding) from None
         # A table of many thousand columns has a header longer than the first sample.
         if complete or text.count("\n") + text.count("\r") > 2 or size >= _LAST_SAMPLE:

@@ -139,7 +139,7 @@ def read_with_format(
                 table, file_format = _read_delimited(stream, name, file_format, delimiter)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise TableError(f"{name} is damaged: it cannot be unzipped ({error}).") from error
-        except UnicodeDecodeError:
+        except UnicodeError:
             raise not_in_encoding(stream, name, file_format.encoding) from None
     if not len(table.columns):
         raise TableError(f"{name} has no columns.")
