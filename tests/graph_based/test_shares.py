@@ -1,13 +1,22 @@
 """Estimated class proportions against refits, numerical integration and known proportions."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import gammaln
 from sklearn.datasets import load_digits
+from sklearn.preprocessing import StandardScaler
 
+from leaven.exceptions import UnreachedWarning
 from leaven.graph import GivenGraph, Graph, KNNGraph
-from leaven.graph_based import HarmonicClassifier, estimate_proportions
+from leaven.graph_based import (
+    HarmonicClassifier,
+    PoissonClassifier,
+    PoissonMBOClassifier,
+    estimate_proportions,
+)
 from leaven.graph_based import _shares as shares
 from leaven.graph_based._shares import (
     graph_evidence,
@@ -149,3 +158,39 @@ def test_one_unlabeled_row_is_level_and_follows_the_names(codes):
     P = HarmonicClassifier().fit(X, codes).label_distributions_
     Q = HarmonicClassifier().fit(X, exchanged).label_distributions_
     assert_allclose(Q[:, ::-1], P, atol=1e-6)
+
+
+def test_left_out_scores_where_other_labels_are_beyond_rounding():
+    # The others have 3 and 7 parts of 1e-20, of which 1 - m_i would leave nothing.
+    means = np.array([[1.0, 3e-20, 7e-20], [3e-20, 1.0, 7e-20], [0.0, 0.0, 1.0]])
+    masses = np.array([2.0, 5.0, 4.0])
+    found = left_out_scores(means, masses, np.eye(3))
+    value = np.array([[0.0, 0.3, 0.7], [0.3, 0.0, 0.7], [1 / 3, 1 / 3, 1 / 3]])
+    mass = masses + value + masses[:, None] * (value - np.eye(3))
+    assert_allclose(found, value / np.maximum(mass, 1e-300), rtol=1e-12)
+
+
+SEGMENTS = [119, 18, 93, 91, 58, 107, 111, 82, 127, 123]
+"""Of the ten digits of a display, as bits."""
+
+
+@pytest.mark.parametrize("seed", [3, 6, 7])
+def test_groups_of_duplicates_are_next_to_disconnected(seed):
+    # Digits of a display with faults: rows are duplicates in groups, joined by edges of 1e-20.
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 10, 300)
+    lit = (np.array(SEGMENTS)[:, None] >> np.arange(6, -1, -1)) & 1
+    X = StandardScaler().fit_transform(lit[truth] ^ (rng.random((300, 7)) < 0.1))
+    y = np.full(300, -1)
+    for c in range(10):
+        y[rng.choice(np.flatnonzero(truth == c), 2, replace=False)] = c
+    graph = KNNGraph().build(X)
+    assert graph.adjacency.data.min() < 1e-15 * graph.adjacency.data.max()
+    for cls in (HarmonicClassifier, PoissonClassifier, PoissonMBOClassifier):
+        model = cls(GivenGraph(graph), prior="auto")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnreachedWarning)
+            model.fit(X, y)
+        assert_allclose(model.class_proportions_.proportions.sum(), 1.0)
+        assert_allclose(model.label_distributions_.sum(axis=1), 1.0)
+        assert (model.transduction_ == truth)[y < 0].mean() > 0.15  # one class has a tenth

@@ -13,6 +13,8 @@ _TOLERANCE = 1e-9
 # Newton's method takes about ten; most of these are for the damping to find its size where the
 # classes hardly overlap and the curvature is next to nothing.
 _MOST_STEPS = 500
+# Where no row is between two classes the curvature is zero, and this keeps the matrix regular.
+_LEAST_DAMPING = 1e-12
 
 
 def class_shifts(scores: NDArray[Any], prior: NDArray[Any]) -> NDArray[np.float64]:
@@ -75,7 +77,7 @@ def _minimize(z: NDArray[Any], q: NDArray[Any], b: NDArray[Any]) -> NDArray[np.f
         found = _objective(z, q, trial)
         if found[0] <= value or np.abs(found[1]).max() < np.abs(gradient).max():
             b, (value, gradient, shares) = trial, found
-            damping *= 0.1
+            damping = max(0.1 * damping, _LEAST_DAMPING)
         else:
             damping *= 10.0
     return np.asarray(b, dtype=np.float64)

@@ -143,6 +143,9 @@ def graph_evidence(
     boundary = np.zeros((int(given.sum()), len(tested) + n_classes))
     boundary[np.arange(len(boundary)), column[given]] = 1.0
     F, _ = solve_dirichlet(part.laplacian(), given, boundary, tol=_TOLERANCE)
+    # The maximum principle. Duplicates that hang on the rest by edges of 1e-20 times the weight of
+    # their own make the matrix singular up to rounding, and values far outside are what is left.
+    F = np.clip(F, 0.0, 1.0)
     owner = np.concatenate([codes[tested], np.arange(n_classes)])
     Y = np.eye(n_classes)[owner]
     free = ~given
@@ -196,7 +199,8 @@ def left_out_scores(
 
     Let column i of F be the harmonic function that is 1 at label i and 0 at the others. Without
     label i the function is ``Σ_{j≠i} F_j y_j + F_i v``, and its value v at i the mean of its
-    neighbors: ``v = Σ_{j≠i} m_j y_j / (1 - m_i)`` with the means m of the columns there.
+    neighbors: ``v = Σ_{j≠i} m_j y_j / Σ_{j≠i} m_j`` with the means m of the columns there,
+    because all columns together sum to one.
 
     Parameters
     ----------
@@ -211,11 +215,16 @@ def left_out_scores(
     Returns
     -------
     ndarray of shape (n_tested, n_classes)
-        Each value divided by the mass of its class.
+        Each value divided by the mass of its class; the classes are level where no other label
+        reaches.
     """
     t = np.arange(len(means))
-    own = means[t, t][:, None]
-    value = (means @ targets - own * targets[t]) / np.maximum(1.0 - own, _TINY)
+    # Not 1 - m_i, of which nothing is left where all other labels are far away.
+    others = np.maximum(means, 0.0)
+    others[t, t] = 0.0
+    total = others.sum(axis=1, keepdims=True)
+    level = np.full((len(means), targets.shape[1]), 1.0 / targets.shape[1])
+    value = np.divide(others @ targets, total, out=level, where=total > 0)
     mass = masses @ targets + masses[t, None] * (value - targets[t]) + value
     return np.asarray(value / np.maximum(mass, _TINY))
 
