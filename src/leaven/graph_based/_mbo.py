@@ -165,8 +165,7 @@ def annealed_mbo(
     for n_steps, n_rounds, release in schedule:
         power, geometric = walk_coefficients(int(n_steps))
         inflow = chebyshev_sum(walk, geometric, b)
-        low = np.floor(sizes * (1.0 - release)).astype(np.int64)
-        high = np.ceil(sizes * (1.0 + release)).astype(np.int64)
+        low, high = released_sizes(sizes, release)
         for _ in range(int(n_rounds)):
             u = chebyshev_sum(walk, power, eye[labels]) + inflow
             new = labels.copy()
@@ -239,6 +238,22 @@ def _volume_factors(
         if np.abs(sizes - proportions).max() <= _SCALE_TOLERANCE:
             break
     return s
+
+
+def released_sizes(
+    sizes: NDArray[np.int64], release: float
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Bounds of the class sizes, ``(1 ± release) sizes``, rounded outward.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.graph_based._mbo import released_sizes
+    >>> released_sizes(np.array([10, 7]), 0.25)
+    (array([7, 5]), array([13,  9]))
+    """
+    low = np.floor(sizes * (1.0 - release)).astype(np.int64)
+    return low, np.ceil(sizes * (1.0 + release)).astype(np.int64)
 
 
 def whole_sizes(
