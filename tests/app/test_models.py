@@ -175,7 +175,7 @@ def test_a_blend_without_its_parts_fits_them():
 def words():
     """Texts as a sparse matrix, and in two dimensions."""
     rng = np.random.default_rng(5)
-    rows = sparse.random_array((40, 12), density=0.4, rng=rng, format="csr")
+    rows = sparse.csr_array(rng.random((40, 12)) * (rng.random((40, 12)) < 0.4))
     return rows, rng.normal(size=(40, 2)), codes_of(40, {i: i % 2 for i in range(14)})
 
 

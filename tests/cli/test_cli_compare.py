@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,11 @@ from click.testing import CliRunner, Result
 
 from leaven.cli import main
 
-MIXES = "mix_stderr" in inspect.signature(CliRunner).parameters
-SEPARATE: dict[str, Any] = {"mix_stderr": False} if MIXES else {}
 QUICK = ["--candidates", "logistic-regression, harmonic", "--trials", "3"]
 
 
 def run(*arguments: Any) -> Result:
-    return CliRunner(**SEPARATE).invoke(main, ["compare", *map(str, arguments)])
+    return CliRunner().invoke(main, ["compare", *map(str, arguments)])
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import inspect
 import io
 import json
 import os
@@ -27,8 +26,6 @@ from leaven.tables import _write as write_module
 
 ROWS = 40
 # Before click 8.2 the two streams are mixed unless told otherwise; since then they never are.
-MIXES = "mix_stderr" in inspect.signature(CliRunner).parameters
-SEPARATE: dict[str, Any] = {"mix_stderr": False} if MIXES else {}
 
 
 def example_rows() -> list[list[str]]:
@@ -70,7 +67,7 @@ def run(*arguments: Any, data: bytes | None = None) -> Result:
         words += ["--method", "harmonic"]
     if words[0] == "label" and not {"--report", "--explain"} & set(words):
         words += ["--no-report"]
-    return CliRunner(**SEPARATE).invoke(main, words, input=data)
+    return CliRunner().invoke(main, words, input=data)
 
 
 def check_output(rows: list[list[str]], original: list[list[str]]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import subprocess
 import sys
@@ -17,8 +16,7 @@ from leaven.cli import main
 from leaven.cli._example import bundled
 from leaven.datasets import list_available, load_example
 
-MIXES = "mix_stderr" in inspect.signature(CliRunner).parameters
-RUNNER = CliRunner(**({"mix_stderr": False} if MIXES else {}))
+RUNNER = CliRunner()
 
 
 def test_help_imports_nothing_heavy() -> None:

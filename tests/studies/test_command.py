@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -14,8 +13,7 @@ from click.testing import CliRunner
 from studies import __main__ as command
 from studies.__main__ import main
 
-MIXES = "mix_stderr" in inspect.signature(CliRunner).parameters
-RUNNER = CliRunner(**({"mix_stderr": False} if MIXES else {}))
+RUNNER = CliRunner()
 
 
 @pytest.fixture(autouse=True)

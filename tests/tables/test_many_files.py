@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import inspect
 import json
 import os
 import signal
@@ -23,8 +22,7 @@ import leaven._files
 from leaven.cli import main
 from leaven.tables import TableError, _many_files, find_files, label_files, label_table
 
-MIXES = "mix_stderr" in inspect.signature(CliRunner).parameters
-RUNNER = CliRunner(**({"mix_stderr": False} if MIXES else {}))
+RUNNER = CliRunner()
 CUTS = [0, 10, 90, 90, 300]
 
 
