@@ -75,8 +75,10 @@ class SafeClassifier(TransductionMixin, BaseEstimator):
         predictions of the held-out rows only.
     prior : {"labeled", "uniform"}, dict or array of shape (n_classes,), default="labeled"
         Class proportions for class mass normalization in the default candidates "harmonic"
-        and "consistency", and in "spectral-transducer" if they are given as numbers. None
-        switches it off.
+        and "consistency", and in "spectral-transducer" if they are given as numbers. The
+        combination is shifted to given or equal proportions as well, and with "labeled" to an
+        estimate of those of the unlabeled rows, if ``scoring`` is the accuracy
+        (:func:`~leaven.selection.class_shift`). None switches both off.
     random_state : int, RandomState instance or None, default=None
         Seed of the folds and of the default candidates; own candidates keep their own.
     n_jobs : int, default=None

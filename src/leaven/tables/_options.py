@@ -52,7 +52,8 @@ class LabelingOptions:
         Seconds after which no other candidate is tried. The final fit comes on top.
     prior : {"labeled", "uniform"}, dict, array or None, default="labeled"
         Class proportions that the graph methods aim at: those of the labeled rows, equal
-        ones, given ones by class name, or none at all.
+        ones, given ones by class name, or none at all. The combination of all methods aims at
+        those of the unlabeled rows: at given ones, or for "labeled" at an estimate.
     missing : collection of str, default=()
         Cells of the target that mean "no label", such as ``"NA"``.
     strict : bool, default=False
