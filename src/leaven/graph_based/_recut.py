@@ -235,10 +235,20 @@ def new_cuts(
     if weight_now <= conditions.rows * degree.mean():
         return []  # even without any weight the gain would be too small
     cuts = []
-    for rough, valley in _valleys(part, now, held, least - elsewhere, most - elsewhere, conditions):
-        start = np.where(held, now, rough).astype(np.intp)
-        sizes = np.bincount(start[~held], minlength=2)
-        found = annealed_mbo(part, np.zeros((len(start), 2)), start, sizes, held, _POLISH).labels
+    nothing, nobody = np.zeros((part.n_nodes, 2)), np.zeros(part.n_nodes, dtype=bool)
+    for rough, valley in _valleys(part, ~held, least - elsewhere, most - elsewhere, conditions):
+        start = rough.astype(np.intp)
+        sizes = np.bincount(start, minlength=2)
+        # The graph decides where to cut, and the labels which side is which: held fixed, labels
+        # next to the boundary would agree with any side.
+        found = annealed_mbo(part, nothing, start, sizes, nobody, _POLISH).labels
+        right = found == now
+        if min(right[held & now].mean(), right[held & ~now].mean()) < conditions.agreement:
+            continue
+        start = np.where(held, now, found).astype(np.intp)
+        size = int(np.clip((start[~held] == 1).sum(), least - elsewhere, most - elsewhere))
+        sizes = np.array([int((~held).sum()) - size, size])
+        found = annealed_mbo(part, nothing, start, sizes, held, _POLISH[-1:]).labels
         weight = float(cut_weight(part.adjacency, found))
         split = side.copy()
         split[main] = found == 1
@@ -250,8 +260,7 @@ def new_cuts(
 
 def _valleys(
     graph: Graph,
-    now: NDArray[np.bool_],
-    held: NDArray[np.bool_],
+    counted: NDArray[np.bool_],
     least: int,
     most: int,
     conditions: Conditions,
@@ -265,13 +274,8 @@ def _valleys(
     for vector in pairs.vectors.T:
         for direction in (vector / root, -vector / root):
             order = np.argsort(direction, kind="stable")
-            # Of each number of nodes on the lower side: what is above the threshold.
-            free = _above(~held, order)
-            agreement = np.minimum(
-                _above(held & now, order) / (held & now).sum(),
-                1.0 - _above(held & ~now, order) / (held & ~now).sum(),
-            )
-            allowed = (free >= least) & (free <= most) & (agreement >= conditions.agreement)
+            above = int(counted.sum()) - np.cumsum(counted[order])[:-1]
+            allowed = (above >= least) & (above <= most)
             if not allowed.any():
                 continue
             profile = sweep_cuts(graph.adjacency, order)
@@ -282,11 +286,6 @@ def _valleys(
                 rough[order[place + 1 :]] = True
                 splits.append((rough, ridge / max(float(profile[place]), _TINY)))
     return splits
-
-
-def _above(mask: NDArray[np.bool_], order: NDArray[np.intp]) -> NDArray[np.intp]:
-    """How many of the nodes in the mask come after each place of the order but the last."""
-    return int(mask.sum()) - np.cumsum(mask[order])[:-1]
 
 
 def sweep_cuts(adjacency: sparse.csr_array, order: NDArray[np.intp]) -> NDArray[np.float64]:
