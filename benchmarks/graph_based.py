@@ -10,8 +10,8 @@ as many bytes as it must touch. ``spectral``: 80 eigenvectors beside ``eigsh(whi
 harmonic functions and Poisson learning on a ready graph, Poisson's time over harmonic's, and an
 iteration's time over that of a copy of as many bytes as it must move; on a quarter of the rows
 also without the coarse space. ``pipeline``: graph and
-solve of as many rows beside graphlearning's own (its 10 neighbors by annoy, its Poisson
-learning), if installed. Both in processor time on one thread (``OMP_NUM_THREADS=1``).
+solve of as many rows beside graphlearning's own (its 10 neighbors by annoy, which it needs, its
+Poisson learning), if installed. Both in processor time on one thread (``OMP_NUM_THREADS=1``).
 """
 
 from __future__ import annotations

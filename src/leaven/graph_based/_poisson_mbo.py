@@ -105,7 +105,7 @@ class PoissonMBOClassifier(GraphClassifier):
 
     See Also
     --------
-    PoissonClassifier : The start, five times as fast.
+    PoissonClassifier : The start, and much faster.
 
     Notes
     -----
