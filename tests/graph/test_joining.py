@@ -90,7 +90,7 @@ def test_cosine_weights_of_unrelated_rows_are_no_edges_even_when_nothing_is_left
     builder = KNNGraph(2, metric="cosine", weight=Cosine()).fit(X)
     W = builder.weights_to(np.array([[0, 0, 5.0], [0.0, 0, 0], [3.0, 0, 0.1]]))
     assert W[[0, 1]].nnz == 0
-    assert W[2].nnz > 0
+    assert W[[2]].nnz > 0
 
 
 def test_underflowed_weights_fall_back_to_the_nearest_only_where_zero_means_far():

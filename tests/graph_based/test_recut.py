@@ -172,7 +172,7 @@ def test_every_condition_can_refuse(name):
 def test_noise_has_no_cut_that_is_taken(kind, n_columns):
     rng = np.random.default_rng(7)
     if kind == "random":
-        W = sparse.random_array((800, 800), density=0.01, rng=rng, format="csr")
+        W = sparse.random_array((800, 800), density=0.01, random_state=rng, format="csr")
         graph = Graph(sparse.csr_array(W + W.T))
         truth = rng.integers(0, 3, 800)
     else:
