@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from scipy.optimize import brentq
 from sklearn.datasets import make_moons
 from sklearn.frozen import FrozenEstimator
@@ -247,3 +248,18 @@ def test_projection_on_the_simplex():
 )
 def test_sklearn_contract(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("weight", [1e-40, 1e-200, 1e-311])
+def test_a_row_that_hangs_by_a_thread(weight):
+    clique = np.ones((5, 5)) - np.eye(5)
+    W = np.zeros((11, 11))
+    W[:5, :5] = W[5:10, 5:10] = clique
+    W[4, 5] = W[5, 4] = 0.01
+    W[0, 10] = W[10, 0] = weight
+    codes = np.array([-1, 0, -1, -1, -1, -1, 1, -1, -1, -1, -1])
+    model = SpectralTransducer(GivenGraph(Graph(sparse.csr_array(W)))).fit(
+        np.arange(11.0)[:, None], codes
+    )
+    assert np.isfinite(model.label_distributions_).all()
+    assert_array_equal(model.transduction_[:10], [0] * 5 + [1] * 5)

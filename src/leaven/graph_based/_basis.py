@@ -16,6 +16,10 @@ from leaven.solvers import smallest_eigenpairs
 LAPLACIANS = ("random-walk", "combinatorial")
 
 
+# Root of the smallest degree, beside the mean one, that eigenvectors are divided by.
+_THINNEST = 1e-12
+
+
 @dataclass(frozen=True, eq=False)
 class SpectralBasis:
     """Eigenvectors of a graph's Laplacian, from the second smallest eigenvalue up.
@@ -124,7 +128,9 @@ def _compute(graph: Graph, n_vectors: int, laplacian: str, tol: float) -> Spectr
         L, max(n_vectors - (p - 1), 0), kernel=root, components=graph.components(), tol=tol
     )
     flat = _piecewise_constants(root**2, graph.components(), p)
-    vectors = np.hstack([flat, pairs.vectors / root[:, None]]).astype(L.dtype, copy=False)
+    # The values at a node that hangs by a thread are bounded, so that they can be squared.
+    by = np.maximum(root, _THINNEST)
+    vectors = np.hstack([flat, pairs.vectors / by[:, None]]).astype(L.dtype, copy=False)
     vectors.flags.writeable = False
     values = np.concatenate([np.zeros(p - 1), pairs.values])
     return SpectralBasis(values, vectors, pairs.residual, pairs.method, pairs.converged)
