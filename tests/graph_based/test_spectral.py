@@ -257,7 +257,7 @@ def test_a_row_that_hangs_by_a_thread(weight):
     W[:5, :5] = W[5:10, 5:10] = clique
     W[4, 5] = W[5, 4] = 0.01
     W[0, 10] = W[10, 0] = weight
-    codes = np.array([-1, 0, -1, -1, -1, -1, 1, -1, -1, -1, -1])
+    codes = np.array([-1, 0, -1, -1, -1, -1, 1, -1, -1, -1, 0])
     model = SpectralTransducer(GivenGraph(Graph(sparse.csr_array(W)))).fit(
         np.arange(11.0)[:, None], codes
     )
