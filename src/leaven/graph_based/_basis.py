@@ -17,7 +17,7 @@ LAPLACIANS = ("random-walk", "combinatorial")
 
 
 # Root of the smallest degree, beside the mean one, that eigenvectors are divided by.
-_THINNEST = 1e-12
+_THINNEST = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
