@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -103,7 +104,7 @@ def open_workers(
     with client:
         try:
             client.wait_for_workers(1, timeout=WORKER_SECONDS)
-        except TimeoutError:
+        except (TimeoutError, asyncio.TimeoutError):  # noqa: UP041 - two classes in Python 3.10
             raise TableError(
                 f"The scheduler at {scheduler!r} has no worker: start some with 'dask worker'."
             ) from None
