@@ -104,7 +104,7 @@ def open_workers(
     with client:
         try:
             client.wait_for_workers(1, timeout=WORKER_SECONDS)
-        except (TimeoutError, asyncio.TimeoutError):  # noqa: UP041 - two classes in Python 3.10
+        except (TimeoutError, asyncio.TimeoutError):  # two classes in Python 3.10
             raise TableError(
                 f"The scheduler at {scheduler!r} has no worker: start some with 'dask worker'."
             ) from None
