@@ -33,7 +33,7 @@ DAMAGE = (
     AttributeError,
     IndexError,
     OverflowError,
-    RecursionError,
+    RuntimeError,  # of a flipped bit that says "encrypted", and RecursionError
     UnicodeDecodeError,
     EOFError,
     NotImplementedError,

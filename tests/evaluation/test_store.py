@@ -394,6 +394,16 @@ def test_flipped_bits_are_errors_or_make_no_difference(tmp_path: Path) -> None:
     assert [message for message in refused if "\n" in message] == []
 
 
+def test_another_case_of_a_columns_name_makes_no_difference(tmp_path: Path) -> None:
+    # One flipped bit in the description of a table.
+    path = tmp_path / "s.sqlite"
+    expected = stored(path)
+    whole = path.read_bytes()
+    assert b"seconds" in whole
+    path.write_bytes(whole.replace(b"seconds", b"Seconds"))
+    pd.testing.assert_frame_equal(read_store(path), expected)
+
+
 def test_half_a_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
     stored(path)

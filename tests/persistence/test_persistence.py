@@ -345,6 +345,18 @@ def test_every_truncation_and_bit_flip_is_noticed(forest, tmp_path):
         assert_array_equal(again.predict_proba(rows(1)[0]), expected)
 
 
+def test_a_bit_that_says_encrypted_is_damage(forest, tmp_path):
+    content = bytearray(forest.read_bytes())
+    place = content.find(b"PK\x01\x02")
+    while place >= 0:  # of every file in the directory at the end
+        content[place + 8] |= 1
+        place = content.find(b"PK\x01\x02", place + 1)
+    damaged = tmp_path / "damaged.leaven"
+    damaged.write_bytes(content)
+    with pytest.raises(ModelFileError):
+        load_object(damaged, kind="forest")
+
+
 def test_paths(tmp_path):
     for path in (tmp_path / "no.leaven", tmp_path, "a\0b"):
         with pytest.raises(ModelFileError, match="cannot be opened"):

@@ -246,8 +246,10 @@ class Store:
 
     def frame(self, keys: Iterable[Key] | None = None) -> pd.DataFrame:
         """All results, or those of some trials in their order, as one tidy table."""
+        # With "AS": SQLite finds columns in any case of letters, and gives the names of the file.
         select = ", ".join(
-            f"trials.{name}" if name in {"dataset", "method", "trial"} else name for name in COLUMNS
+            f"{'trials.' * (name in {'dataset', 'method', 'trial'})}{name} AS {name}"
+            for name in COLUMNS
         )
         with _reading(self.path):
             self._compare_checksums()
