@@ -143,13 +143,18 @@ def signals(rng: random.Random, folder: Path) -> Failure:
         stopped_at(label, _PATIENCE, 0)
         expected["seconds of a run"] = time.monotonic() - started
     out.unlink(missing_ok=True)
+
+    def parts() -> set[str]:
+        return {name for name in os.listdir(folder) if name.endswith(".tmp")}
+
+    # What a killed run left stays until a run comes to its own output.
+    before = parts()
     number = rng.choice([signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
     _, message = stopped_at(label, rng.uniform(0.0, 1.1) * expected["seconds of a run"], number)
     if out.exists() and sum(1 for _ in out.open()) != n_rows + 1:
         return f"{number.name}: half of an output"
-    parts = [name for name in os.listdir(folder) if name.endswith(".tmp")]
-    if number != signal.SIGKILL and parts and "interrupted" in message:
-        return f"{number.name}: left {parts}"
+    if number != signal.SIGKILL and parts() - before and "interrupted" in message:
+        return f"{number.name}: left {parts() - before}"
     return f"{number.name}: {message}" if "Traceback" in message else None
 
 
