@@ -66,6 +66,16 @@ def test_nothing_is_learned_of_the_sizes_by_answers_that_are_no_better_than_chan
     assert_allclose(shift, 0.0, atol=0.1)
 
 
+def test_answers_worse_than_chance_are_not_turned_round():
+    # With ten labels of a class bad luck is enough: 12 of 20 held-out labels are taken for the
+    # other class, and 64% of the rows for the first. By the confusions alone the second is larger.
+    truth = np.repeat([0, 1], 10)
+    taken = np.where(np.arange(20) % 10 < 4, truth, 1 - truth)
+    answer = np.repeat([0, 1], [64, 36])
+    shift = class_shift(np.eye(2)[taken][None], truth, np.array([10, 10]), np.eye(2)[answer])
+    assert_allclose(shift, 0.0)
+
+
 def test_known_proportions():
     shift = known_shift(np.array([0.9, 0.1]), np.array([10, 10]), 1.0)
     assert_allclose(np.exp(shift), [1.8, 0.2])

@@ -46,6 +46,7 @@ def class_shift(
     with the proportions p in the labels and the posterior mean q of those in the unlabeled rows
     (:func:`~leaven.graph_based.posterior_proportions`): they are to explain how often each class
     is predicted, given which class held-out labels are taken for (Lipton, Wang and Smola, 2018).
+    Nothing is shifted where held-out labels are found hardly more often than by guessing.
 
     Parameters
     ----------
@@ -88,10 +89,27 @@ def class_shift(
     confusions = np.zeros((n_classes, n_classes))
     for repeat in held_out:
         np.add.at(confusions, (truth, repeat.argmax(axis=1)), 1.0 / len(held_out))
+    if not _is_better_than_chance(confusions):
+        return np.zeros(n_classes)
     found = posterior_proportions(
         shares, confusions, counts, draws_per_label=draws_per_label, balanced=balanced
     )
     return known_shift(found.proportions, counts, power)
+
+
+def _is_better_than_chance(confusions: NDArray[np.float64]) -> bool:
+    """Whether held-out labels are found more often than by guessing, by a standard error or more.
+
+    Otherwise which class they are taken for says nothing about the proportions, or by bad luck the
+    opposite of them.
+    """
+    given = confusions.sum(axis=1)
+    tested = given > 0
+    n, chance = given.sum(), 1.0 / len(given)
+    if not n:
+        return False
+    recall = np.mean(np.diagonal(confusions)[tested] / given[tested])
+    return bool(recall > chance + np.sqrt(chance * (1.0 - chance) / n))
 
 
 def known_shift(
