@@ -76,6 +76,20 @@ def test_answers_worse_than_chance_are_not_turned_round():
     assert_allclose(shift, 0.0)
 
 
+@pytest.mark.parametrize(
+    ("counts", "shifted"),
+    [((20, 20), True), ((23, 17), False), ((20, 20, 4), True), ((9, 8, 5), False)],
+)
+def test_labels_that_look_like_a_sample_know_the_proportions(counts, shifted):
+    n_classes = len(counts)
+    truth = np.repeat(np.arange(n_classes), counts)
+    answer = np.repeat(np.arange(n_classes), [400, *[50] * (n_classes - 1)])
+    one_hot = np.eye(n_classes)
+    found = class_shift(one_hot[truth][None], truth, np.array(counts), one_hot[answer])
+    assert (found[0] > 0.2) == shifted
+    assert found.any() == shifted
+
+
 def test_known_proportions():
     shift = known_shift(np.array([0.9, 0.1]), np.array([10, 10]), 1.0)
     assert_allclose(np.exp(shift), [1.8, 0.2])

@@ -46,7 +46,8 @@ def class_shift(
     with the proportions p in the labels and the posterior mean q of those in the unlabeled rows
     (:func:`~leaven.graph_based.posterior_proportions`): they are to explain how often each class
     is predicted, given which class held-out labels are taken for (Lipton, Wang and Smola, 2018).
-    Nothing is shifted where held-out labels are found hardly more often than by guessing.
+    Nothing is shifted where held-out labels are found hardly more often than by guessing, or where
+    the numbers of labels differ as those of a random sample do: then they know the proportions.
 
     Parameters
     ----------
@@ -89,12 +90,22 @@ def class_shift(
     confusions = np.zeros((n_classes, n_classes))
     for repeat in held_out:
         np.add.at(confusions, (truth, repeat.argmax(axis=1)), 1.0 / len(held_out))
-    if not _is_better_than_chance(confusions):
+    if not (_were_chosen(counts) and _is_better_than_chance(confusions)):
         return np.zeros(n_classes)
     found = posterior_proportions(
         shares, confusions, counts, draws_per_label=draws_per_label, balanced=balanced
     )
     return known_shift(found.proportions, counts, power)
+
+
+def _were_chosen(counts: NDArray[np.intp]) -> bool:
+    """Whether labels were given class by class: half of the classes share the largest number.
+
+    Small classes may have fewer rows than were asked for. Numbers that differ otherwise look like
+    those of rows drawn at random, and then the labels know the proportions best.
+    """
+    n_largest = int((counts == counts.max()).sum())
+    return n_largest >= max(2.0, len(counts) / 2.0)
 
 
 def _is_better_than_chance(confusions: NDArray[np.float64]) -> bool:
