@@ -181,7 +181,7 @@ def test_large_and_small_graphs_are_laid_out_by_the_same_vectors(kind, monkeypat
 
 
 def test_components_do_not_overlap():
-    W = sparse.block_diag([np.ones((n, n)) - np.eye(n) for n in (5, 3, 1, 1, 4)])
+    W = sparse.block_diag([sparse.csr_array(np.ones((n, n)) - np.eye(n)) for n in (5, 3, 1, 1, 4)])
     graph = Graph(W)
     points = _graph.spectral_layout(graph)
     boxes = []
