@@ -52,6 +52,21 @@ def fruit():
     return pd.DataFrame(rows)
 
 
+@pytest.fixture(autouse=True)
+def _closed_event_files(monkeypatch):
+    """Close what a test opened: since Python 3.13 a forgotten connection is a warning."""
+    opened, begin = [], EventStore.__init__
+
+    def remember(self, path):
+        begin(self, path)
+        opened.append(self)
+
+    monkeypatch.setattr(EventStore, "__init__", remember)
+    yield
+    for store in opened:
+        store.close()
+
+
 @pytest.fixture
 def open_session(tmp_path):
     """Open sessions on one event file; they are closed at the end."""

@@ -126,10 +126,17 @@ class EventStore:
             self._db = sqlite3.connect(
                 self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
             )
+        except sqlite3.Error as error:
+            raise _not_opened(self.path, error) from error
+        try:
             self._open(existed)
             self._identity = _identity(self.path)
         except sqlite3.Error as error:
+            self._db.close()
             raise _not_opened(self.path, error) from error
+        except TableError:
+            self._db.close()
+            raise
 
     def _open(self, existed: bool) -> None:
         db = self._db
