@@ -59,9 +59,10 @@ def test_integer_weights_repeat_rows(case, seed):
     proba = repeated.predict_proba(X)
     weighted = model.fit(X, labels, sample_weight=weights)
     found = weighted.means_ if hasattr(weighted, "means_") else parameters_of(weighted)
-    assert_allclose(found, means, rtol=1e-7)
-    assert_allclose(weighted.objective_trace_, trace, rtol=1e-9)
-    assert_allclose(weighted.predict_proba(X), proba, atol=1e-8)
+    # A weight that is not heeded moves them by hundredths; another processor by 3e-7.
+    assert_allclose(found, means, rtol=1e-5)
+    assert_allclose(weighted.objective_trace_, trace, rtol=1e-7)
+    assert_allclose(weighted.predict_proba(X), proba, atol=1e-6)
     # Rows of weight 0 are labeled too, and keep what was given.
     given = labels >= 0
     assert (weighted.transduction_[given] == labels[given]).all()
