@@ -67,7 +67,7 @@ def test_nothing_is_learned_of_the_sizes_by_answers_that_are_no_better_than_chan
 
 
 def test_answers_worse_than_chance_are_not_turned_round():
-    # With ten labels of a class bad luck is enough: 12 of 20 held-out labels are taken for the
+    # With ten labels per class this happens by chance: 12 of 20 held-out labels are taken for the
     # other class, and 64% of the rows for the first. By the confusions alone the second is larger.
     truth = np.repeat([0, 1], 10)
     taken = np.where(np.arange(20) % 10 < 4, truth, 1 - truth)
@@ -131,6 +131,21 @@ def test_known_proportions_shift_the_candidates_that_do_not_know_them():
     assert_allclose(np.exp(found.decision.pool.shift), np.array([1.6, 0.4]) ** without_harmonic)
     _, found = chosen(X, codes, prior=None)
     assert found.decision.pool.shift == ()
+
+
+def test_a_method_that_was_not_told_the_proportions_is_shifted_with_the_others():
+    X, _, codes = two_classes(200, 0.3, 1.5)
+    codes[np.flatnonzero(codes == 1)[8:]] = -1
+    problem = standard_problem(X, codes, np.array([0, 1]), prior="uniform")
+    # The spectral transducer takes numbers only, harmonic functions the word as well.
+    candidates = make_candidates(
+        ["logistic-regression", "harmonic", "spectral-transducer"], problem
+    )
+    found = select(problem, candidates, random_state=0)
+    power = 1.0 - found.decision.weights.get("harmonic", 0.0)
+    assert_allclose(
+        found.decision.pool.shift, known_shift(np.full(2, 0.5), np.array([20, 8]), power)
+    )
 
 
 def test_another_score_is_left_to_its_own_view():

@@ -190,7 +190,11 @@ def _shift_classes(
     counts = np.bincount(problem.codes[problem.labeled], minlength=problem.n_classes)
     if not (isinstance(problem.prior, str) and problem.prior == "labeled"):
         proportions = class_prior(problem.prior, problem.codes, problem.classes)
-        aware = [each.name for each in candidates if "prior" in each.estimator.get_params()]
+        aware = [
+            each.name
+            for each in candidates
+            if each.estimator.get_params(deep=False).get("prior") is not None
+        ]
         power = 1.0 - sum(decision.weights.get(name, 0.0) for name in aware)
         shift = known_shift(proportions, counts, power)
     elif folds is not None and decision.combined is not None:

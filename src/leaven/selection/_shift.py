@@ -111,7 +111,7 @@ def _were_chosen(counts: NDArray[np.intp]) -> bool:
 def _is_better_than_chance(confusions: NDArray[np.float64]) -> bool:
     """Whether held-out labels are found more often than by guessing, by a standard error or more.
 
-    Otherwise which class they are taken for says nothing about the proportions, or by bad luck the
+    Otherwise which class they are taken for says nothing about the proportions, or by chance the
     opposite of them.
     """
     given = confusions.sum(axis=1)

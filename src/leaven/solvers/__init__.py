@@ -9,8 +9,8 @@ from leaven.solvers._linear import SingularSystemError, Solution, solve_spd
 from leaven.solvers._markov import forward_backward, pad_sequences, sequence_batches, viterbi
 
 LIBSVM_STEPS = 1_000_000
-"""Steps of LIBSVM, which has no bound of its own in scikit-learn: with a high cost and equal rows
-of different classes it may not end. A few times the number of rows is usual, and this many take
+"""Steps of LIBSVM, which has no bound of its own in scikit-learn: with a high cost and duplicates
+with different labels it may not end. A few times the number of rows is usual, and this many take
 about a second on small data."""
 
 __all__ = [
