@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -17,7 +19,8 @@ from leaven.selection import (
     standard_problem,
     weighted_quantiles,
 )
-from leaven.selection._shift import POWER, known_shift
+from leaven.selection._pool import COMBINATION
+from leaven.selection._shift import known_shift
 
 NAMES = ["logistic-regression", "naive-bayes", "harmonic"]
 
@@ -37,25 +40,30 @@ def chosen(X, codes, **options):
     return problem, select(problem, make_candidates(NAMES, problem), random_state=0)
 
 
-def test_the_shift_is_that_of_the_most_likely_proportions():
-    # One in five labels is taken for the other class, and 68% of the rows for the second: 80% of
-    # them are. So many labels leave the prior little to say.
-    n = 4_000
-    truth = np.repeat([0, 1], n // 2)
-    taken = np.empty(n, dtype=int)
-    taken[truth == 0] = np.arange(n // 2) < n // 10
-    taken[truth == 1] = np.arange(n // 2) >= n // 10
-    counts = np.array([n // 2, n // 2])
-    answer = np.repeat([0, 1], [320, 680])
-    shift = class_shift(np.eye(2)[taken][None], truth, counts, np.eye(2)[answer])
+def gaussian_rows(share: float) -> np.ndarray:
+    """Exact probabilities, for equal classes, of rows of two normal classes of unequal size."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=4_000) + 2.0 * (rng.random(4_000) < share)
+    p = 1.0 / (1.0 + np.exp(2.0 - 2.0 * x))
+    return np.column_stack([1 - p, p])
+
+
+def test_one_step_is_the_mean_and_many_are_the_most_likely_proportions():
+    truth, counts = np.repeat([0, 1], 500), np.array([500, 500])
+    held_out, P = np.eye(2)[truth][None], gaussian_rows(0.8)
 
     def loss(q: float) -> float:
-        predicted = np.array([0.8 * (1 - q) + 0.2 * q, 0.2 * (1 - q) + 0.8 * q])
-        return -np.log(predicted) @ [320, 680]
+        return -np.log(P @ [1 - q, q]).sum()
 
     q = minimize_scalar(loss, bounds=(0.01, 0.99), method="bounded").x
-    assert q == pytest.approx(0.8, abs=1e-3)
-    assert shift[1] - shift[0] == pytest.approx(POWER * np.log(q / (1 - q)), abs=0.15)
+    assert q == pytest.approx(0.8, abs=0.03)
+    last = class_shift(held_out, truth, counts, P, n_steps=500)
+    part = 500 / 505  # of the shift: the typical class has 500 labels
+    assert_allclose(last, part * np.log([2 - 2 * q, 2 * q]), atol=1e-3)
+    first = class_shift(held_out, truth, counts, P)
+    assert_allclose(first, part * np.log(2 * P.mean(axis=0)), atol=1e-12)
+    # On the way, and not beyond.
+    assert 0.1 < first[1] < last[1]
 
 
 def test_nothing_is_learned_of_the_sizes_by_answers_that_are_no_better_than_chance():
@@ -66,14 +74,26 @@ def test_nothing_is_learned_of_the_sizes_by_answers_that_are_no_better_than_chan
     assert_allclose(shift, 0.0, atol=0.1)
 
 
-def test_answers_worse_than_chance_are_not_turned_round():
+def test_answers_worse_than_chance_shift_nothing():
     # With ten labels per class this happens by chance: 12 of 20 held-out labels are taken for the
-    # other class, and 64% of the rows for the first. By the confusions alone the second is larger.
+    # other class, and 64% of the rows for the first.
     truth = np.repeat([0, 1], 10)
     taken = np.where(np.arange(20) % 10 < 4, truth, 1 - truth)
     answer = np.repeat([0, 1], [64, 36])
     shift = class_shift(np.eye(2)[taken][None], truth, np.array([10, 10]), np.eye(2)[answer])
     assert_allclose(shift, 0.0)
+
+
+def test_a_class_that_is_seldom_found_is_not_taken_for_a_large_one():
+    # One in five held-out labels of the last class is found, and 10% of the rows are taken for
+    # it. Divided by that recall it would be the half of them: so much five labels cannot tell.
+    truth = np.repeat([0, 1, 2], 5)
+    taken = np.where(truth == 2, np.array([0] * 10 + [0, 0, 1, 1, 2]), truth)
+    answer = np.repeat([0, 1, 2], [45, 45, 10])
+    one_hot = np.eye(3)
+    shift = class_shift(one_hot[taken][None], truth, np.full(3, 5), one_hot[answer])
+    # Five labels per class make half of the shift.
+    assert_allclose(np.exp(2 * shift), [1.35, 1.35, 0.3])
 
 
 @pytest.mark.parametrize(
@@ -155,15 +175,24 @@ def test_another_score_is_left_to_its_own_view():
 
 
 def test_expected_accuracy_counts_labels_as_often_as_their_class_occurs():
-    # The small class is hardly told apart: with equal labels half of what is held out is of it.
-    X, truth, codes = two_classes(600, 0.1, 1.0, seed=1)
+    # All labels of the large class are found and none of the small one: half of those held out,
+    # and as many of the unlabeled rows as are of the large class.
+    X, _, codes = two_classes(600, 0.1, 1.5, seed=1)
     problem, found = chosen(X, codes)
-    free = codes < 0
-    accuracy = (found.probabilities[free].argmax(axis=1) == truth[free]).mean()
-    plain = np.mean(found.held_out.argmax(axis=2) == codes[found.folds.rows])
-    expected = assess(found, problem)
-    assert abs(expected.accuracy.value - accuracy) < abs(plain - accuracy)
-    assert len(expected.scores) <= len(found.folds.rows)
+    always_first = np.zeros_like(found.held_out)
+    always_first[..., 0], always_first[..., 1] = 0.9, 0.1
+    outcomes = [
+        replace(each, probabilities=always_first) if each.name == COMBINATION else each
+        for each in found.outcomes
+    ]
+    pool = replace(found.decision.pool, shift=(np.log(1.8), np.log(0.2)))
+    shifted = replace(found, outcomes=tuple(outcomes), decision=replace(found.decision, pool=pool))
+    plain = replace(shifted, decision=replace(found.decision, pool=replace(pool, shift=())))
+    confident = np.tile([0.9, 0.1], (10, 1))
+    counted = [assess(each, problem, confident).accuracy.value for each in (shifted, plain)]
+    assert counted[0] > 0.85
+    assert counted[1] < 0.8
+    assert len(assess(shifted, problem, confident).scores) <= len(found.folds.rows)
 
 
 def test_weighted_quantiles_against_repeated_values():
