@@ -107,3 +107,67 @@ def test_equal_remainders_are_served_by_preference():
         2,
         1,
     ]
+
+
+def middle_prices(scores, labels, low, high):
+    """Mean over all zeros of the middles of valid prices, each end by linear programming."""
+    k = scores.shape[1]
+    sizes = np.bincount(labels, minlength=k)
+    # One more price than there are classes: that of rows which the bounds leave to any class.
+    unit = np.eye(k + 1)
+    limits = [
+        (unit[a] - unit[b], scores[i, a] - scores[i, b])
+        for i, a in enumerate(labels)
+        for b in range(k)
+    ]
+    limits += [(unit[c] - unit[k], 0.0) for c in range(k) if sizes[c] < high[c]]
+    limits += [(unit[k] - unit[c], 0.0) for c in range(k) if sizes[c] > low[c]]
+    A, b = np.array([row for row, _ in limits]), [limit for _, limit in limits]
+    middle = np.zeros((k + 1, k + 1))
+    for c, zero in product(range(k + 1), repeat=2):
+        ends = [
+            linprog(sign * (unit[c] - unit[zero]), A, b, bounds=(None, None)) for sign in (1, -1)
+        ]
+        assert all(end.status == 0 for end in ends)
+        middle[c, zero] = (ends[0].fun - ends[1].fun) / 2
+    prices = middle.mean(axis=1)
+    return (prices - prices[k])[:k]
+
+
+def test_prices_are_the_middle_of_what_is_valid():
+    rng = np.random.default_rng(4)
+    for k, n in [(2, 6), (3, 9), (4, 9)] * 3:
+        scores = rng.normal(size=(n, k))
+        # One class is between its bounds, so that no price is free; the others are moved.
+        low, high = np.full(k, n // k - 1), np.full(k, n // k)
+        low[0], high[0] = 0, n
+        labels, prices = assign_volumes(scores, low, high)
+        assert prices == pytest.approx(middle_prices(scores, labels, low, high), abs=1e-7)
+
+
+def test_the_price_of_two_classes_is_the_middle_of_what_is_valid():
+    # The rows prefer the second class by -1, 0.5, 2 and 6: two of them have it, so that its price
+    # is above the other by 0.5 to 2.
+    scores = np.array([[1.0, 0.0], [0.0, 0.5], [3.0, 5.0], [-6.0, 0.0]])
+    two = np.array([2, 2])
+    for start in (None, np.array([0.3, 1.2]), np.array([9.0, -4.0])):
+        labels, prices = assign_volumes(scores, two, two, prices=start)
+        assert labels.tolist() == [0, 0, 1, 1]
+        assert prices == pytest.approx([-0.625, 0.625])
+
+
+@settings(deadline=None, max_examples=60)
+@given(problems(), st.randoms(use_true_random=False))
+def test_prices_are_valid_and_follow_neither_start_nor_order(problem, random):
+    scores, low, high, start = problem
+    labels, prices = assign_volumes(scores, low, high, prices=start)
+    net = scores - prices
+    assert net[np.arange(len(net)), labels] == pytest.approx(net.max(axis=1), abs=1e-9)
+    sizes = np.bincount(labels, minlength=len(prices))
+    if (low < high).any():
+        assert (prices[sizes < high] <= 1e-9).all()
+        assert (prices[sizes > low] >= -1e-9).all()
+
+    order = random.sample(range(len(prices)), len(prices))
+    again = assign_volumes(scores[::-1, order], low[order], high[order])[1]
+    assert again == pytest.approx(prices[order], abs=1e-9)

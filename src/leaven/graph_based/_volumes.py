@@ -41,7 +41,8 @@ def assign_volumes(
     -------
     labels : ndarray of shape (n_rows,)
     prices : ndarray of shape (n_classes,)
-        Up to rounding the prices of the solution; meant as the next start.
+        The prices of the solution. Many are valid where rows are few, and these are the middle of
+        them, whatever the start and the order of the classes.
 
     Notes
     -----
@@ -67,7 +68,8 @@ def assign_volumes(
     u = np.asarray(scores, dtype=np.float64)
     p = np.zeros(k) if prices is None else np.array(prices, dtype=np.float64)
     p = _auction(u, low, high, p)
-    return _repair(u, low, high, p)
+    labels = _repair(u, low, high, p)
+    return labels, _middle_prices(u, labels, low, high)
 
 
 def _auction(
@@ -117,7 +119,7 @@ def _flow(
 
 def _repair(
     u: NDArray[np.float64], low: NDArray[Any], high: NDArray[Any], p: NDArray[np.float64]
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+) -> NDArray[np.intp]:
     """Move misplaced rows along shortest paths; the labels of ``p`` are optimal for their sizes.
 
     Nodes are the classes and a terminal ``k`` that holds ``flow[c]`` rows of class c. An arc
@@ -131,7 +133,7 @@ def _repair(
     excess = np.append(size - flow, flow.sum() - n)
     n_moves = int(np.abs(excess).sum()) // 2
     if n_moves == 0:
-        return labels, p
+        return labels
     heaps = _cheapest_moves(u, labels, n_moves + 1)
     for _ in range(n_moves):
         cost = np.full((k + 1, k + 1), np.inf)
@@ -160,7 +162,7 @@ def _repair(
             for c in range(k):
                 if c != b:
                     heapq.heappush(heaps[b][c], (float(u[row, b] - u[row, c]), row))
-    return labels, p
+    return labels
 
 
 def _cheapest_moves(
@@ -212,3 +214,40 @@ def _shortest_path(
         node = int(before[node])
         path.append(node)
     return path[::-1]
+
+
+def _middle_prices(
+    u: NDArray[np.float64], labels: NDArray[np.intp], low: NDArray[Any], high: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Prices in the middle of all that are valid for optimal labels.
+
+    Prices are valid where ``p[a] - p[b]`` is at most what the cheapest row of class a loses by a
+    move to class b; class k is the terminal of :func:`_repair`, whose price is zero. With the price
+    of one class fixed, the shortest paths to and from it are the largest and the least prices of
+    the others, and their mean is valid, too. Its mean over all choices of that class treats the
+    classes alike.
+    """
+    n, k = u.shape
+    if n == 0:
+        return np.zeros(k)
+    size = np.bincount(labels, minlength=k)
+    limit = np.full((k + 1, k + 1), np.inf)
+    for a in np.flatnonzero(size):
+        rows = u[labels == a]
+        limit[a, :k] = (rows[:, [a]] - rows).min(axis=0)
+    limit[:k, k] = np.where(size < high, 0.0, np.inf)
+    limit[k, :k] = np.where(size > low, 0.0, np.inf)
+    np.fill_diagonal(limit, 0.0)
+    for via in range(k + 1):
+        limit = np.minimum(limit, limit[:, [via]] + limit[via])
+
+    # A class without rows, and the terminal where no class has room, lack one end or both.
+    within = np.isfinite(limit[labels[0]]) & np.isfinite(limit[:, labels[0]])
+    inner = limit[np.ix_(within, within)]
+    p = np.zeros(k + 1)
+    p[within] = (inner - inner.T).mean(axis=1) / 2
+    least = (p[within, None] - limit[within]).max(axis=0)
+    largest = (p[within] + limit[:, within]).min(axis=1)
+    end = np.where(np.isfinite(least), least, np.where(np.isfinite(largest), largest, 0.0))
+    p = np.where(within, p, end)
+    return np.asarray(p[:k] - p[k], dtype=np.float64)
