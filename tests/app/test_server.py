@@ -8,12 +8,15 @@ import sqlite3
 import sys
 import threading
 import time
+from multiprocessing import Pipe
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from leaven.app import AnnotateOptions, annotate, open_page
-from leaven.app._learner import ProcessLearner, Subject
+from leaven.app._answers import Request
+from leaven.app._learner import ProcessLearner, Subject, _run
 from leaven.app._server import free_socket
 from leaven.tables import TableError, read_table
 
@@ -257,6 +260,30 @@ def test_labels_are_saved_when_the_learner_fails(fruit, tmp_path):
         assert "The learner stopped" in reason
         page.session.record(label(9, 9))
         assert page.session.board.counts()["hand"] == 5
+
+
+@pytest.mark.parametrize(
+    ("column", "reason"),
+    [(np.arange(40) % 9 + 0.5, "The learner stopped"), (["x"] * 40, "No column of this table")],
+)
+def test_labels_after_the_end_of_the_learner_do_not_hide_its_reason(column, reason):
+    subject = Subject(pd.DataFrame({"grams": column}), estimator=Broken())
+    ours, theirs = Pipe()
+    # The thread alone holds the other end: when it is through, this one hears of an end.
+    thread = threading.Thread(target=_run, args=[theirs, subject], daemon=True)
+    thread.start()
+    del theirs
+    heard = []
+    for version in range(3):
+        ours.send(Request(version, np.array([0, 1] + 38 * [-1]), 2, np.arange(0)))
+        while not any(reason in getattr(news, "reason", "") for news in heard):
+            assert ours.poll(60)
+            heard.append(ours.recv())
+    while ours.poll(0.3):
+        heard.append(ours.recv())  # the graph may be ready later; an end is an error
+    ours.close()
+    thread.join(60)
+    assert not thread.is_alive()
 
 
 def test_a_port_in_use_and_an_address_of_another_computer():

@@ -291,18 +291,20 @@ def _run(connection: Any, subject: Subject) -> None:
         with sending:
             connection.send(news)
 
-    try:
-        work = Work(subject, tell)
-        prepared = work.prepare()
-        if prepared is not None:
-            threading.Thread(target=work.find_neighbors, args=(prepared,), daemon=True).start()
-            _serve(connection, work)
-        connection.recv()  # nothing to learn from: wait for the end
-    except (EOFError, OSError):
-        return  # the server has ended
-    except Exception as error:  # whatever an estimator raises: labeling goes on without it
-        tell(Nothing(f"The learner stopped: {type(error).__name__}: {error}"))
-        connection.recv()
+    with contextlib.suppress(EOFError, OSError):  # the server has ended
+        try:
+            work = Work(subject, tell)
+            prepared = work.prepare()
+            if prepared is not None:
+                threading.Thread(target=work.find_neighbors, args=(prepared,), daemon=True).start()
+                _serve(connection, work)
+        except (EOFError, OSError):
+            return
+        except Exception as error:  # whatever an estimator raises: labeling goes on without it
+            tell(Nothing(f"The learner stopped: {type(error).__name__}: {error}"))
+        # Requests still come, and an end would be told in place of the reason.
+        while True:
+            connection.recv()
 
 
 def _serve(connection: Any, work: Work) -> None:

@@ -127,7 +127,7 @@ def _repair(
     while the bounds leave room.
     """
     n, k = u.shape
-    labels = (u - p).argmax(axis=1)
+    labels: NDArray[np.intp] = (u - p).argmax(axis=1)
     size = np.bincount(labels, minlength=k)
     flow = _flow(size, low, high, p)
     excess = np.append(size - flow, flow.sum() - n)
