@@ -224,7 +224,7 @@ def test_equal_rows_of_two_classes_go_the_plain_way() -> None:
 
 def test_all_classes_known_from_the_first_label() -> None:
     # Equation (2.8) of Saeed (2018), written out: (count + 1) / (total + number of values).
-    X, y = table(7, n=80)
+    X, y = table(18, n=80)
     data = as_data(X, y, needed_by="test")
     model = SemiSupervisedCategoricalNB(
         unlabeled_weight=0, prior=ClassPrior(smoothing=1.0), min_categories=X.max(axis=0) + 1
@@ -249,7 +249,9 @@ def test_all_classes_known_from_the_first_label() -> None:
         assert wrong[sure].sum() <= error * len(wrong) + 1e-9
         assert error * len(wrong) <= wrong[sure].sum() + (~sure).sum() + 1e-9
     labeled_only = learning_curve(model, X, y, n_trials=2, random_state=9)
-    assert not np.allclose(curve["error"], labeled_only["error"])
+    # More rows differ than are equal up to rounding, at six of the sizes.
+    differ = np.abs(curve["error"] - labeled_only["error"]) * len(expected[0][0])
+    assert (differ > [(~sure).sum() + 0.5 for _, sure in expected]).any()
 
 
 class Told(Recorder):
