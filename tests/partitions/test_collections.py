@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from contextlib import nullcontext
 from operator import add
 
@@ -115,7 +116,7 @@ def tasks_run(do):
 
 @pytest.mark.parametrize("annotated", [False, True])
 def test_a_partition_is_one_task_per_pass_unless_its_tasks_are_annotated(annotated):
-    calls = []
+    calls = deque()  # Dask copies lists
     with dask.annotate(priority=3) if annotated else nullcontext():
         made = [dask.delayed(doubled, pure=False)(i, calls) for i in range(5)]
         made = [dask.delayed(sorted, pure=False)(each) for each in made]
@@ -129,7 +130,7 @@ def test_a_partition_is_one_task_per_pass_unless_its_tasks_are_annotated(annotat
 
 
 def test_what_partitions_share_is_made_once_per_pass():
-    calls = []
+    calls = deque()  # Dask copies lists
     first = dask.delayed(doubled, pure=False)(7, calls)
     made = [dask.delayed(with_first, pure=False)([i], first) for i in range(4)]
     with dask.config.set(scheduler="synchronous"):
