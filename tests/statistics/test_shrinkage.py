@@ -50,8 +50,10 @@ def test_the_best_ends_between_the_mean_and_itself(results: np.ndarray, scale: f
     best = int(results.mean(axis=1).argmax())
     shrunk = shrink_best(results, best).mean()
     assert results.mean() - 1e-12 <= shrunk <= results[best].mean() + 1e-12
-    assert_allclose(shrinkage_share(results * scale), shrinkage_share(results), rtol=1e-9)
-    assert_allclose(shrinkage_share(results + 2.0), shrinkage_share(results), rtol=1e-9)
+    assert_allclose(
+        shrinkage_share(results * scale), shrinkage_share(results), rtol=1e-9, atol=1e-12
+    )
+    assert_allclose(shrinkage_share(results + 2.0), shrinkage_share(results), rtol=1e-9, atol=1e-12)
 
 
 def test_nothing_to_take_off() -> None:
