@@ -41,7 +41,9 @@ def table():
 def test_delimited_text(table, tmp_path, monkeypatch, file, sep):
     monkeypatch.chdir(tmp_path)
     table.to_csv(file, sep=sep, index=False)
-    result = label_table(read_table(file), "kind of 'it'", text="note", random_state=7)
+    # One method, for the choice among all of them takes a second, and is made in other tests.
+    options = {"text": "note", "random_state": 7, "method": "naive-bayes"}
+    result = label_table(read_table(file), "kind of 'it'", **options)
     page = render_report(result, title=file)
     assert "dtype=str, keep_default_na=False" in code_of(page)
     assert_frame_equal(run(page), result.table)
@@ -84,7 +86,7 @@ def test_json_lines_and_parquet(table, tmp_path, monkeypatch):
     table.to_json("t.jsonl", orient="records", lines=True)
     table.to_parquet("t.parquet")
     for file in ("t.jsonl", "t.parquet"):
-        result = label_table(read_table(file), "kind of 'it'")
+        result = label_table(read_table(file), "kind of 'it'", method="naive-bayes")
         labels = run(render_report(result, title=file))["kind of 'it'_predicted"]
         assert labels.tolist() == result.table["kind of 'it'_predicted"].tolist()
 
