@@ -24,6 +24,7 @@ COMPUTING = (
     "tests/generative",
     "tests/low_density",
     "tests/self_labeling",
+    "tests/representation",
     "tests/statistics",
     "tests/model_selection",
     "tests/selection",
@@ -34,7 +35,6 @@ COMPUTING = (
     "docs/tutorials",
     "docs/howto",
 )
-NETWORKS = ("tests/representation", "docs/guide/deep.md")
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,23 @@ class Variant:
     needs: str = ""
 
 
+def processor(blas: str, numpy: str, torch: str) -> dict[str, str]:
+    """Let OpenBLAS, NumPy and PyTorch all do without what a processor does not have."""
+    return {
+        "OPENBLAS_CORETYPE": blas,
+        "NPY_DISABLE_CPU_FEATURES": numpy,
+        "ATEN_CPU_CAPABILITY": torch,
+    }
+
+
+# The groups of instructions by the names of NumPy 2.4 and later: each is switched off by itself.
+AVX512 = "X86_V4 AVX512_ICL AVX512_SPR"
 VARIANTS = (
-    Variant("OpenBLAS as on Nehalem", {"OPENBLAS_CORETYPE": "Nehalem"}),
-    # The groups of instructions beyond SSE 4.2, by the names of NumPy 2.4 and later.
-    Variant("NumPy without AVX", {"NPY_DISABLE_CPU_FEATURES": "X86_V4 X86_V3"}),
-    Variant("OpenBLAS as on Haswell", {"OPENBLAS_CORETYPE": "Haswell"}, needs="avx2"),
-    Variant("OpenBLAS as on SkylakeX", {"OPENBLAS_CORETYPE": "SkylakeX"}, needs="avx512f"),
+    Variant("Nehalem, without AVX", processor("Nehalem", f"X86_V3 {AVX512}", "default")),
+    Variant("Haswell, with AVX2", processor("Haswell", AVX512, "avx2"), needs="avx2"),
+    Variant("SkylakeX, with AVX-512", {"OPENBLAS_CORETYPE": "SkylakeX"}, needs="avx512f"),
     Variant("one thread", {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}),
     Variant("four threads", {"OMP_NUM_THREADS": "4", "OPENBLAS_NUM_THREADS": "4"}),
-    Variant("PyTorch without AVX", {"ATEN_CPU_CAPABILITY": "default"}, NETWORKS),
-    Variant("PyTorch with AVX2", {"ATEN_CPU_CAPABILITY": "avx2"}, NETWORKS, needs="avx2"),
 )
 
 
@@ -90,7 +97,6 @@ def main() -> int:
             print(f"{variant.name}: left out, this processor has no {variant.needs}", flush=True)
             continue
         command = [sys.executable, "-m", "pytest", "-q", "-n", args.workers, *selection]
-        command += ["--ignore=docs/guide/deep.md"] if variant.tests is COMPUTING else []
         command += variant.tests
         environment = {**os.environ, **variant.settings}
         done = subprocess.run(
