@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
+from scipy.special import logit
 
 DIGITS = 9
 """Log-odds that agree to so many decimals are ties, whatever rounding makes of them."""
@@ -51,66 +51,88 @@ class RankSigmoids:
         -------
         q : ndarray of shape (n_rows, T)
         """
-        total = weights.sum(axis=0)
-        share = np.sum(weights * expit(log_odds), axis=0) / total
-        if self.share is not None:
-            share = np.full(len(total), self.share)
-        slopes = self.slope * weighted_ranks(log_odds.round(DIGITS), weights) / total
+        # One fit after the other in memory: a sort of neighbors is five times as fast.
+        odds, times = np.ascontiguousarray(log_odds.T), np.ascontiguousarray(weights.T)
+        total = times.sum(axis=1, keepdims=True)
+        if self.share is None:
+            share = np.einsum("ij,ij->i", times, sigmoid(odds))[:, None] / total
+        else:
+            share = np.full(total.shape, self.share)
+        slope = self.slope[:, None]
+        slopes = weighted_ranks(odds.round(DIGITS), times)
+        slopes *= slope / total
         if self.mean_is_position:
-            return np.asarray(expit(slopes - self.slope * share))
-        return np.asarray(
-            expit(slopes + shifts(slopes, weights / total, np.clip(share, 1e-12, 1 - 1e-12)))
-        )
+            slopes -= slope * share
+        else:
+            slopes += shifts(slopes, times / total, np.clip(share, 1e-12, 1 - 1e-12))
+        return sigmoid(slopes).T
+
+
+def sigmoid(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``1 / (1 + exp(-x))`` to within 1e-16, which is all that sums of them need.
+
+    It is three times as fast as :func:`scipy.special.expit`, which is as good relative to the
+    smallest values.
+    """
+    result = np.tanh(0.5 * x)
+    result += 1.0
+    result *= 0.5
+    return result
 
 
 def weighted_ranks(
     values: NDArray[np.float64], weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Rank in each column, ties at their mean rank, where a row counts ``weights`` times.
+    """Rank in each row, ties at their mean rank, where a value counts ``weights`` times.
 
     Examples
     --------
     >>> import numpy as np
     >>> from studies.curve_ranks import weighted_ranks
-    >>> values, weights = np.array([[5.0], [3.0], [5.0]]), np.array([[1.0], [2.0], [1.0]])
-    >>> weighted_ranks(values, weights).ravel()  # of 3, 3, 5, 5
-    array([3.5, 1.5, 3.5])
+    >>> values, weights = np.array([[5.0, 3.0, 5.0]]), np.array([[1.0, 2.0, 1.0]])
+    >>> weighted_ranks(values, weights)  # of 3, 3, 5, 5
+    array([[3.5, 1.5, 3.5]])
     """
-    order = np.argsort(values, axis=0, kind="stable")
-    ordered = np.take_along_axis(values, order, axis=0)
-    weight = np.take_along_axis(weights, order, axis=0)
-    upto = weight.cumsum(axis=0)
+    order = np.argsort(values, axis=1)
+    ordered = np.take_along_axis(values, order, axis=1)
+    weight = np.take_along_axis(weights, order, axis=1)
+    upto = weight.cumsum(axis=1)
     first = np.ones(values.shape, dtype=bool)
-    first[1:] = ordered[1:] != ordered[:-1]
-    last = np.roll(first, -1, axis=0)
-    last[-1] = True
-    before = np.maximum.accumulate(np.where(first, upto - weight, 0.0), axis=0)
-    after = np.minimum.accumulate(np.where(last, upto, np.inf)[::-1], axis=0)[::-1]
+    first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    # Values that are equal have the mean of the ranks from the first of them to the last.
+    starts = np.flatnonzero(first)
+    lengths = np.diff(starts, append=first.size)
+    upto_all, weight_all = upto.ravel(), weight.ravel()
+    mean = upto_all[starts] - weight_all[starts]
+    mean += upto_all[starts + lengths - 1]
+    mean += 1.0
+    mean *= 0.5
     ranks = np.empty_like(values)
-    np.put_along_axis(ranks, order, (before + 1.0 + after) / 2.0, axis=0)
+    np.put_along_axis(ranks, order, np.repeat(mean, lengths).reshape(values.shape), axis=1)
     return ranks
 
 
 def shifts(
     slopes: NDArray[np.float64], weights: NDArray[np.float64], share: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The t of each column with ``sum_i w_i sigmoid(slopes_i + t) = share``.
+    """The t of each row with ``sum_i w_i sigmoid(slopes_i + t) = share``, as a column.
 
     Newton's steps, and the middle of what is left where a step would leave it; the weights of
-    a column sum to one.
+    a row sum to one.
     """
     # Every sigmoid is below the share at the one end and above it at the other.
     target = logit(share)
-    low, high = target - slopes.max(axis=0), target - slopes.min(axis=0)
-    t = target - (weights * slopes).sum(axis=0)
+    low = target - slopes.max(axis=1, keepdims=True)
+    high = target - slopes.min(axis=1, keepdims=True)
+    t = target - np.einsum("ij,ij->i", weights, slopes)[:, None]
     for _ in range(NEWTON_STEPS):
-        q = expit(slopes + t)
-        excess = (weights * q).sum(axis=0) - share
+        q = sigmoid(slopes + t)
+        excess = np.einsum("ij,ij->i", weights, q)[:, None] - share
         if np.abs(excess).max() <= 1e-13:
             break
         low, high = np.where(excess < 0, t, low), np.where(excess < 0, high, t)
         q *= 1.0 - q
-        slope = (weights * q).sum(axis=0)
+        slope = np.einsum("ij,ij->i", weights, q)[:, None]
         new = t - excess / np.maximum(slope, 1e-300)
         t = np.where((new > low) & (new < high), new, (low + high) / 2.0)
     return np.asarray(t)

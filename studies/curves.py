@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+import weakref
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from leaven.active import margin
 from leaven.exceptions import LeavenWarning
@@ -33,6 +35,36 @@ from studies.estimators import UNLABELED
 
 TASK_ELEMENTS = 1 << 22
 """Largest number of labels of fits in cross-validation that are held at a time."""
+
+
+@lru_cache(maxsize=1)
+def _threads() -> ThreadpoolController:
+    """The libraries with threads, which take longer to find than small data sets to fit."""
+    return ThreadpoolController()
+
+
+FINE_STEPS = np.concatenate([np.arange(-9, 0), np.arange(1, 10)])
+"""Hundredths around the best value in the second stage of the search."""
+
+
+def features_of(X: Any) -> Features:
+    """Features of a data set: those of the last one again, if it is the same object.
+
+    All trials of a comparison have the same data, which nothing changes on the way.
+    """
+    features: Features
+    if _last and _last[0]() is X:
+        features = _last[1]
+        return features
+    if isinstance(X, pd.DataFrame):
+        features = CategoricalFeatures.make(X)
+    else:
+        features = GaussianFeatures.make(np.asarray(X, dtype=np.float64))
+    _last[:] = [weakref.ref(X), features]
+    return features
+
+
+_last: list[Any] = []
 
 
 class NaiveBayesCurve(BaseEstimator):
@@ -97,12 +129,7 @@ class NaiveBayesCurve(BaseEstimator):
 
     def curve_plan(self, X: Any) -> CurvePlan:
         """What ``compare`` asks for to get all predictions of a trial at once."""
-        features: Features
-        if isinstance(X, pd.DataFrame):
-            features = CategoricalFeatures.make(X)
-        else:
-            features = GaussianFeatures.make(np.asarray(X, dtype=np.float64))
-        return CurvePlan(self, features)
+        return CurvePlan(self, features_of(X))
 
 
 class QueriedCurve(NaiveBayesCurve):
@@ -154,7 +181,7 @@ class CurvePlan:
         known_classes: bool = False,
     ) -> NDArray[np.intp]:
         """Class codes of the test rows, of shape (n_sizes, n_test)."""
-        with threadpool_limits(1, user_api="blas"):  # trials are what runs side by side
+        with _threads().limit(limits=1, user_api="blas"):  # trials are what runs side by side
             trial = CurveTrial(self, codes, n_classes, order)
             tested = self.features.start(test)
             if self.method.active:
@@ -220,10 +247,13 @@ class CurveTrial:
         best = values[np.arange(T), right.argmax(axis=1)]
         if not self.method.refined:
             return np.asarray(best)
-        # Values out of range are kept in place of a ragged array, and never chosen.
-        fine = (best[:, None] + np.arange(-9, 10) / 100).round(2)
-        usable = (fine > 0) & (fine < 1)
-        fine_right = self._right(labels, np.where(usable, fine, best[:, None]))
+        # Values that cannot be chosen are kept in place of a ragged array.
+        fine = (best[:, None] + FINE_STEPS / 100).round(2)
+        # Where the best one had no error, only a smaller one without error is taken before it.
+        n_folds = np.array([[len(_folds(column))] for column in labels.T])
+        perfect = right.max(axis=1, keepdims=True) >= n_folds - 1e-9
+        usable = (fine > 0) & (fine < 1) & ((fine < best[:, None]) | ~perfect)
+        fine_right = self._right(labels, np.where(usable, fine, 0.0))  # 0 costs nothing
         values = np.hstack([values, fine])
         right = np.hstack([right, np.where(usable, fine_right, -1.0)])
         smallest_first = np.argsort(values, axis=1, kind="stable")

@@ -70,14 +70,16 @@ def posterior(features: Features, fits: Fits, n_classes: int, *more: object) -> 
 
 
 @settings(max_examples=15, deadline=None)
-@given(st.integers(0, 10_000), st.sampled_from([1 << 20, 1]))
-def test_categorical_fits_are_those_of_the_classifier(seed: int, block: int) -> None:
+@given(st.integers(0, 10_000), st.sampled_from([1 << 20, 1]), st.sampled_from([2, 3]))
+def test_categorical_fits_are_those_of_the_classifier(seed: int, block: int, n: int) -> None:
     X, codes = categories(40, seed)
+    codes %= n  # two classes go by log-odds
     sizes, weights = [3, 6, 20, 40], [0.5, 0.2, 0.0, 0.5]
     labels = labels_at(codes, sizes)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(curve_em, "BLOCK_ELEMENTS", block)
-        found = posterior(CategoricalFeatures.make(X), convex(labels, weights), 3)
+        patch.setattr(curve_em, "LEAST_FITS", 1)
+        found = posterior(CategoricalFeatures.make(X), convex(labels, weights), n)
     for t, weight in enumerate(weights):
         model = SemiSupervisedCategoricalNB(
             unlabeled_weight=weight, weighting="convex", prior=ClassPrior(smoothing=1.0)
@@ -99,6 +101,34 @@ def test_gaussian_fits_are_those_of_the_classifier(seed: int) -> None:
         )
         expected = model.fit(X, labels[:, t]).predict_proba(X)
         assert_allclose(found[:, :, t], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("share", [None, 0.7])
+def test_recalibration_of_categories_is_applied_between_the_steps(share: float | None) -> None:
+    X, codes = categories(60, 3)
+    codes %= 2
+    labels = labels_at(codes, [4, 9, 30])
+    slopes = [0.01, 0.5, 4.0]
+    maps = RankSigmoids(np.array(slopes), share)
+    found = posterior(CategoricalFeatures.make(X), plain(labels), 2, maps)
+    mean = "kept" if share is None else [1 - share, share]
+    for t, slope in enumerate(slopes):
+        model = SemiSupervisedCategoricalNB(
+            recalibration=RankSigmoid(slope, mean), prior=ClassPrior(smoothing=1.0)
+        )
+        # Objectives do not rise with every step here: one may stop a step before the other.
+        expected = model.fit(X, labels[:, t]).predict_proba(X)
+        assert_allclose(found[:, :, t], expected, atol=1e-5)
+
+
+def test_log_probabilities_far_apart_do_not_underflow_into_wrong_classes() -> None:
+    # Two clusters 2000 standard deviations apart: the other class has e^-2000000, which is 0.
+    X = np.concatenate([np.linspace(-1, 1, 20), np.linspace(1999, 2001, 20)])[:, None]
+    codes = np.repeat([0, 1], 20)
+    labels = np.where(np.arange(40) % 10 < 2, codes, UNLABELED)[:, None]
+    found = posterior(GaussianFeatures.make(X), plain(labels), 2)[:, :, 0]
+    model = SemiSupervisedGaussianNB(prior=ClassPrior(smoothing=1.0))
+    assert_allclose(found, model.fit(X, labels[:, 0]).predict_proba(X), atol=1e-9)
 
 
 @pytest.mark.parametrize("share", [None, 0.7])
