@@ -34,6 +34,9 @@ COLUMNS = [
 
 VERDICTS = {-1: "better", 0: "no difference", 1: "worse"}
 
+FEWEST_PAIRS = 6
+"""With five pairs of trials the smallest p of Wilcoxon's test is 1/16: there is no verdict."""
+
 RANKS = "ranks"
 """Name of the section of mean ranks, which stands after the tables."""
 
@@ -48,7 +51,8 @@ INTRODUCTION = (
     "Each number is a mean ± standard error over trials, ours beside the published one. z is "
     "the difference of the two means over the root of the sum of their squared standard errors. "
     "The last columns compare a method with the first one on the same trials: ours by Wilcoxon's "
-    "signed rank test at the level 0.05, the published one from the printed means and standard "
+    "signed rank test at the level 0.05 (empty with fewer than six trials, which it needs), the "
+    "published one from the printed means and standard "
     "errors, where a difference of more than 1.96 standard errors is taken as real (the fonts "
     "that mark significance in the sources are lost in the text at hand)."
 )
@@ -113,11 +117,14 @@ class Report:
             clear = of_method[of_method["published_sign"].abs() == 1]
             if len(clear):
                 same = int(clear["same_direction"].sum())
+                tested = clear[clear["sign"].notna()]
+                agree = int((tested["sign"] == tested["published_sign"]).sum())
                 lines.append(
                     f"{method} against {first}: of {len(clear)} clear published differences ours "
-                    f"has the same sign in {same} ({same / len(clear):.0%}), and our test gives "
-                    f"the same verdict in {int((clear['sign'] == clear['published_sign']).sum())}."
+                    f"has the same sign in {same} ({same / len(clear):.0%})"
+                    + (f", and our test gives the same verdict in {agree}." if len(tested) else ".")
                 )
+        lines += self._without_errors()
         lines.append(f"Trials: {self.trials()}. Data sets: {cells['dataset'].nunique()}.")
         if np.isfinite(self.seconds):
             lines.append(
@@ -133,6 +140,26 @@ class Report:
         if skipped:
             lines.append(f"Not run this time: {', '.join(skipped)}.")
         lines += [f"Failed: {each}" for each in self.failed]
+        return lines
+
+    def _without_errors(self) -> list[str]:
+        """How far we are from printed numbers that come without a standard error."""
+        cells = self.cells[self.cells["published"].notna() & self.cells["published_se"].isna()]
+        if cells.empty:
+            return []
+        away = (cells["mean"] - cells["published"]).abs()
+        lines = [
+            f"{len(cells)} published numbers have no standard error; ours differ from them by "
+            f"{away.mean():.3f} on average and {away.max():.3f} at most."
+        ]
+        for method in self.table.methods[1:]:
+            of_method = cells[(cells["method"] == method)]
+            differ = of_method[of_method["published_difference"].abs() > 0]
+            if len(differ):
+                lines.append(
+                    f"{method} against {self.table.methods[0]}: of {len(differ)} published "
+                    f"differences ours has the same sign in {int(differ['same_direction'].sum())}."
+                )
         return lines
 
 
@@ -157,7 +184,8 @@ def make_report(
             }
             row["se"] = float(values.std(ddof=1) / np.sqrt(len(values)))
             row |= _published(table, dataset, method, first)
-            spread = np.hypot(row["se"], np.nan_to_num(row["published_se"]))
+            # A printed number without a standard error has no z: ours alone would say what is near.
+            spread = np.hypot(row["se"], row["published_se"])
             row["z"] = (row["mean"] - row["published"]) / spread if spread > 0 else np.nan
             row |= _against(of_set, method, first, table, row["published_difference"])
             row["choice"] = outcome.choices.get((str(dataset), method), "")
@@ -182,9 +210,8 @@ def _published(table: Table, dataset: str, method: str, first: str) -> dict[str,
     (mean, se), (base, base_se) = numbers(method), numbers(first)
     difference = (mean - base) * (-1 if table.higher_is_better else 1)
     spread = np.hypot(se, base_se)
-    clear = bool(abs(difference) > CLEAR * spread) if np.isfinite(spread) else False
-    sign = np.sign(difference) if clear else 0.0
-    if method == first or not np.isfinite(difference):
+    sign = np.sign(difference) if abs(difference) > CLEAR * spread else 0.0
+    if method == first or not np.isfinite(difference) or not np.isfinite(spread):
         sign = np.nan
     return {
         "published": mean,
@@ -205,41 +232,48 @@ def _against(
     if not len(pairs):
         return nothing
     a, b = pairs[method].to_numpy(), pairs[first].to_numpy()
-    found = wilcoxon_test(a, b, alpha=LEVEL, higher_is_better=table.higher_is_better)
     difference = float((a - b).mean()) * (-1 if table.higher_is_better else 1)
-    sign = {"a": -1.0, "b": 1.0, "none": 0.0}[found.verdict]
+    sign = np.nan
+    if len(pairs) >= FEWEST_PAIRS:
+        found = wilcoxon_test(a, b, alpha=LEVEL, higher_is_better=table.higher_is_better)
+        sign = {"a": -1.0, "b": 1.0, "none": 0.0}[found.verdict]
     return {"sign": sign, "same_direction": bool(np.sign(difference) == np.sign(published))}
 
 
 def table_cells(report: Report) -> tuple[list[str], list[list[str]]]:
-    """Header and rows of a report, as text."""
+    """Header and rows of a report, as text; columns that would be empty are left out."""
     methods = [m for m in report.table.methods if (report.cells["method"] == m).any()]
-    chosen = report.cells.groupby("method")["choice"].any()
-    header = ["data set"]
+    columns = []
     for method in methods:
-        header += [f"{method}, ours", "published", "z"]
-        header += ["chosen"] if chosen[method] else []
-    others = methods[1:]
-    header += [text for m in others for text in (f"{m}: ours", "published")]
-    rows = []
-    for dataset, of_set in report.cells.groupby("dataset", sort=False):
-        by_method = of_set.set_index("method")
-        row = [str(dataset)]
-        for method in methods:
-            if method not in by_method.index:
-                row += ["", "", ""] + ([""] if chosen[method] else [])
-                continue
-            cell: Any = by_method.loc[method]
-            row += [_number(cell["mean"], cell["se"])]
-            row += [_number(cell["published"], cell["published_se"])]
-            row += ["" if np.isnan(cell["z"]) else f"{cell['z']:+.1f}"]
-            row += [str(cell["choice"])] if chosen[method] else []
-        for method in others:
-            for key in ("sign", "published_sign"):
-                sign = by_method[key].get(method, np.nan)
-                row.append("" if np.isnan(sign) else VERDICTS[int(sign)])
-        rows.append(row)
+        columns += [(f"{method}, ours", method, "mean"), ("published", method, "published")]
+        columns += [("z", method, "z"), ("chosen", method, "choice")]
+    for method in methods[1:]:
+        columns += [(f"{method}: ours", method, "sign"), ("published", method, "published_sign")]
+    texts: dict[tuple[str, str], dict[str, str]] = {}
+    for cell in report.cells.to_dict("records"):
+        for key, text in _texts(cell).items():
+            texts.setdefault((str(cell["method"]), key), {})[str(cell["dataset"])] = text
+    shown = [column for column in columns if any(texts[column[1:]].values())]
+    header = ["data set", *(title for title, _, _ in shown)]
+    rows = [
+        [dataset, *(texts[method, key].get(dataset, "") for _, method, key in shown)]
+        for dataset in map(str, pd.unique(report.cells["dataset"]))
+    ]
     return header, rows
+
+
+def _texts(cell: dict[Any, Any]) -> dict[str, str]:
+    """What a cell says, by the name of its column."""
+    return {
+        "mean": _number(cell["mean"], cell["se"]),
+        "published": _number(cell["published"], cell["published_se"]),
+        "z": "" if np.isnan(cell["z"]) else f"{cell['z']:+.1f}",
+        "choice": str(cell["choice"]),
+        "sign": "" if np.isnan(cell["sign"]) else VERDICTS[int(cell["sign"])],
+        "published_sign": (
+            "" if np.isnan(cell["published_sign"]) else VERDICTS[int(cell["published_sign"])]
+        ),
+    }
 
 
 def escape_markdown(text: str) -> str:

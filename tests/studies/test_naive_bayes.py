@@ -329,6 +329,35 @@ def test_report_by_hand() -> None:
     assert rows[1][-2:] == ["", ""]
 
 
+def test_numbers_without_a_standard_error_have_neither_z_nor_a_clear_difference() -> None:
+    table = toy_table()
+    table = replace(table, published=table.published.assign(se=np.nan))
+    report = make_report(table, Outcome(toy_results()), [])
+    cells = report.cells.set_index(["dataset", "method"])
+    assert cells["z"].isna().all()
+    assert np.isnan(cells.loc[("a", "EM"), "published_sign"])
+    lines = "\n".join(report.summary())
+    # Means of a: 1.35 and 2.7 beside 1 and 2; of b: 3 beside 3. EM of b failed.
+    assert "3 published numbers have no standard error; ours differ from them by 0.350" in lines
+    assert "and 0.700 at most" in lines
+    assert "EM against NB: of 1 published differences ours has the same sign in 1." in lines
+    header, rows = table_cells(report)
+    assert header == ["data set", "NB, ours", "published", "EM, ours", "published", "EM: ours"]
+    assert rows[0][-1] == "worse"
+
+
+def test_there_is_no_verdict_of_five_trials() -> None:
+    # p of five differences of one sign is 2 / 32: "no difference" would be all that it can say.
+    results = toy_results()
+    report = make_report(toy_table(), Outcome(results[results["trial"] < 5]), [])
+    cells = report.cells.set_index(["dataset", "method"])
+    assert np.isnan(cells.loc[("a", "EM"), "sign"])
+    assert "EM: ours" not in table_cells(report)[0]
+    lines = "\n".join(report.summary())
+    assert "ours has the same sign in 1 (100%)." in lines
+    assert "verdict" not in lines
+
+
 def test_a_published_difference_within_its_errors_is_none() -> None:
     results = toy_results().replace({"dataset": {"a": "b", "b": "a"}})
     report = make_report(toy_table(), Outcome(results), [])
