@@ -1,5 +1,7 @@
 """The steps of block conjugate gradients, one by one, against dense algebra."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ from scipy import sparse
 from scipy.sparse.linalg import cg
 
 from leaven.solvers import _block_cg, _linear, solve_spd
+from leaven.solvers._products import multiply
 
 
 def spd(n, seed, condition=50.0):
@@ -75,7 +78,7 @@ def test_a_block_as_wide_as_the_space_solves_in_one_step():
     A = spd(5, 2)
     unit = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0]
     x, n_iter, too_slow = _block_cg._one_block(
-        A.__matmul__, unit, np.full(5, 1e-9), 1e9, 20, False, np.float64
+        partial(multiply, A), unit, np.full(5, 1e-9), 1e9, 20, False, np.float64
     )
     assert (n_iter, too_slow) == (1, False)
     assert_allclose(x, np.linalg.solve(A.toarray(), unit), atol=1e-8)
@@ -84,7 +87,7 @@ def test_a_block_as_wide_as_the_space_solves_in_one_step():
 def test_a_block_of_nothing_takes_no_step():
     A = spd(5, 2)
     x, n_iter, too_slow = _block_cg._one_block(
-        A.__matmul__, np.zeros((5, 2)), np.full(2, 0.1), 10.0, 20, False
+        partial(multiply, A), np.zeros((5, 2)), np.full(2, 0.1), 10.0, 20, False
     )
     assert (n_iter, too_slow) == (0, False)
     assert_array_equal(x, 0.0)
@@ -96,7 +99,9 @@ def test_a_block_step_minimizes_over_the_space_spanned_so_far(k):
     A = spd(40, 3, condition=200.0)
     dense = A.toarray()
     unit = np.linalg.qr(np.random.default_rng(1).normal(size=(40, 3)))[0]
-    x, n_iter, _ = _block_cg._one_block(A.__matmul__, unit, np.zeros(3), 1e9, k, False, np.float64)
+    x, n_iter, _ = _block_cg._one_block(
+        partial(multiply, A), unit, np.zeros(3), 1e9, k, False, np.float64
+    )
     assert n_iter == k
     space = np.hstack([np.linalg.matrix_power(dense, i) @ unit for i in range(k)])
     basis = np.linalg.qr(space)[0]
@@ -116,7 +121,7 @@ def test_slow_convergence_is_given_up_only_when_asked_for(monkeypatch):
     unit /= np.linalg.norm(unit)
     for give_up in (True, False):
         _, n_iter, too_slow = _block_cg._one_block(
-            S.__matmul__, unit, np.full(1, 1e-6), 1e6, 30, give_up, np.float64
+            partial(multiply, S), unit, np.full(1, 1e-6), 1e6, 30, give_up, np.float64
         )
         assert (n_iter, too_slow) == ((10, True) if give_up else (30, False))
 

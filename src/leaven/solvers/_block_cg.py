@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from leaven.solvers._coarse import CoarseSpace
+from leaven.solvers._products import multiply
+
+# Writes the product of the matrix with its first argument into the second.
+Product = Callable[[NDArray[Any], NDArray[Any]], None]
 
 # Iterations of plain conjugate gradients after which the speed of convergence is judged.
 _PATIENCE = 50
@@ -51,7 +56,7 @@ def block_conjugate_gradients(
     residual is computed in double precision, and a few corrections reach any tolerance.
     With a coarse space the steps leave to it what lies within.
     """
-    product = A.astype(np.float32).__matmul__ if coarse is None else coarse.deflated
+    product = partial(multiply, A.astype(np.float32)) if coarse is None else coarse.deflated
     most = 0
     for start in range(0, B.shape[1], _BLOCK):
         columns = slice(start, start + _BLOCK)
@@ -66,7 +71,7 @@ def block_conjugate_gradients(
 
 def _refine_block(
     A: sparse.csr_array,
-    product: Callable[[NDArray[Any]], NDArray[Any]],
+    product: Product,
     B: NDArray[Any],
     x: NDArray[Any],
     tol: float,
@@ -74,16 +79,18 @@ def _refine_block(
     give_up: bool,
     coarse: CoarseSpace | None,
 ) -> tuple[int, bool]:
-    size = np.linalg.norm(B, axis=0)
+    size = _lengths(B)
     # A column of zeros has the solution zero; its residual is compared with tol itself.
     limit = tol * np.where(size == 0, 1.0, size)
-    n_iter, before = 0, np.inf
+    n_iter, before, R = 0, np.inf, np.empty(B.shape)
     while n_iter < max_iter:
-        R = B - A @ x
-        if coarse is not None and (np.linalg.norm(R, axis=0) > limit).any():
+        multiply(A, x, R)
+        np.subtract(B, R, out=R)
+        length = _lengths(R)
+        if coarse is not None and (length > limit).any():
             # Also after the last correction: the steps do not see what they leave in the space.
             coarse.correct(x, R)
-        length = np.linalg.norm(R, axis=0)
+            length = _lengths(R)
         far = float(np.max(length / limit))
         # Corrections that no longer help are left to the caller, who goes on column by column.
         if far <= 1.0 or far > 0.5 * before:
@@ -91,9 +98,10 @@ def _refine_block(
         before = far
         safe = np.where(length == 0, 1.0, length)
         # A little below the limit, for the rounding of the correction.
+        R /= safe
         correction, steps, too_slow = _one_block(
             product,
-            R / safe,
+            R,
             np.maximum(0.9 * limit / safe, _CORRECTION),
             far,
             max_iter - n_iter,
@@ -106,8 +114,13 @@ def _refine_block(
     return n_iter, False
 
 
+def _lengths(V: NDArray[Any]) -> NDArray[Any]:
+    """Return the lengths of the columns, without the temporary that ``norm`` makes."""
+    return np.asarray(np.sqrt(np.einsum("ij,ij->j", V, V)))
+
+
 def _one_block(
-    product: Callable[[NDArray[Any]], NDArray[Any]],
+    product: Product,
     unit: NDArray[Any],
     limit: NDArray[Any],
     wanted: float,
@@ -128,11 +141,11 @@ def _one_block(
     root = np.sqrt(values[kept])
     Q = (unit @ (vectors[:, kept] / root)).astype(dtype)
     C = root[:, None] * vectors[:, kept].T
-    P = Q.copy()
+    P, AP = Q.copy(), np.empty_like(Q)
     noise = 100.0 * np.finfo(dtype).eps
     work = _Workspace(len(unit), Q.shape[1], unit.shape[1], dtype)
     for iteration in range(1, max_iter + 1):
-        AP = product(P)
+        product(P, AP)
         # Not an inverse: directions of a block become dependent before the last column converges.
         step = np.linalg.pinv(work.products(P, AP), hermitian=True)
         gram = work.advance(x, Q, P, AP, step, step @ C)

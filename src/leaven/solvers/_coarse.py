@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from leaven.solvers._products import add_product
+
 # One aggregate for so many rows, and the most of them: the inverse is dense, and reading it costs
 # 8 MB a step. Fewer than there are clusters (165 for 400) hardly save steps.
 _ROWS_PER_AGGREGATE, _MOST_AGGREGATES = 100, 1_000
@@ -53,12 +55,10 @@ def aggregate(A: sparse.csr_array, n_wanted: int) -> list[NDArray[np.intp]]:
     [array([0, 0, 1, 1])]
     """
     mass = A.diagonal()
-    entries = A.tocoo()
-    off = entries.row != entries.col
-    row, col, value = entries.row[off], entries.col[off], np.abs(entries.data[off])
+    W = _without_diagonal(A)
     current, rounds = np.arange(A.shape[0]), []
-    while len(mass) > n_wanted and len(row):
-        first, second, strength = _strongest_edges(row, col, value, mass)
+    while len(mass) > n_wanted and W.nnz:
+        first, second, strength = _strongest_edges(W, mass)
         n_left = len(mass) - len(first)
         if n_left > _LEAST_CONTRACTION * len(mass):
             break
@@ -66,37 +66,49 @@ def aggregate(A: sparse.csr_array, n_wanted: int) -> list[NDArray[np.intp]]:
             chosen = np.argsort(-strength, kind="stable")[: len(mass) - n_wanted]
             first, second = first[chosen], second[chosen]
         joined = sparse.csr_array(
-            (np.ones(len(first), dtype=np.int8), (first, second)), shape=(len(mass), len(mass))
+            (np.ones(len(first), dtype=np.int8), (first, second)), shape=W.shape
         )
         n_parts, part = connected_components(joined, directed=False)
         current = part.astype(np.intp)[current]
         rounds.append(current)
         mass = np.bincount(part, weights=mass, minlength=n_parts)
         # Edges between the same parts are added up, those inside of one are gone.
-        row, col = part[row], part[col]
+        row, col = np.repeat(part, np.diff(W.indptr)), part[W.indices]
         off = row != col
-        summed = sparse.csr_array((value[off], (row[off], col[off])), shape=(n_parts, n_parts))
-        entries = summed.tocoo()
-        row, col, value = entries.row, entries.col, entries.data
+        W = sparse.csr_array((W.data[off], (row[off], col[off])), shape=(n_parts, n_parts))
     return rounds
 
 
+def _without_diagonal(A: sparse.csr_array) -> sparse.csr_array:
+    """Return the absolute values of A off its diagonal."""
+    row = np.repeat(np.arange(A.shape[0], dtype=A.indices.dtype), np.diff(A.indptr))
+    off = row != A.indices
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(row[off], minlength=A.shape[0]))])
+    return sparse.csr_array((np.abs(A.data[off]), A.indices[off], indptr), shape=A.shape)
+
+
 def _strongest_edges(
-    row: NDArray[Any], col: NDArray[Any], value: NDArray[Any], mass: NDArray[Any]
+    W: sparse.csr_array, mass: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return ends and strength of the strongest edge of each node, every edge once.
 
-    The entries are in the order of their rows. Ties go to the smallest edge by number, so that
-    these edges form no cycle.
+    Ties go to the smallest edge by number, so that these edges form no cycle.
     """
     n = len(mass)
-    strength = value / np.sqrt(mass[row]) / np.sqrt(mass[col])
-    low, high = np.minimum(row, col).astype(np.int64), np.maximum(row, col).astype(np.int64)
-    starts = np.flatnonzero(np.diff(row, prepend=-1))
-    largest = np.repeat(np.maximum.reduceat(strength, starts), np.diff(np.append(starts, len(row))))
-    number = np.where(strength >= largest, low * n + high, np.iinfo(np.int64).max)
-    edge, where = np.unique(np.minimum.reduceat(number, starts), return_index=True)
-    return edge // n, edge % n, np.maximum.reduceat(strength, starts)[where]
+    counts, root = np.diff(W.indptr), np.sqrt(mass)
+    nodes = np.flatnonzero(counts)
+    # Divided one by one: the product of two masses may leave the range of numbers.
+    strength = W.data / np.repeat(root, counts)
+    strength /= root[W.indices]
+    largest = np.maximum.reduceat(strength, W.indptr[nodes])
+    tied = np.flatnonzero(strength >= np.repeat(largest, counts[nodes]))
+    # The node of an entry is the last one that starts at or before it.
+    node = np.searchsorted(W.indptr[nodes], tied, side="right") - 1
+    row, col = nodes[node], W.indices[tied].astype(np.int64)
+    number = np.minimum(row, col) * n + np.maximum(row, col)
+    smallest = np.minimum.reduceat(number, np.searchsorted(node, np.arange(len(nodes))))
+    edge, where = np.unique(smallest, return_index=True)
+    return edge // n, edge % n, largest[where]
 
 
 def locality_order(rounds: list[NDArray[np.intp]]) -> NDArray[np.intp]:
@@ -137,7 +149,9 @@ class CoarseSpace:
     >>> S = sparse.csr_array([[1.0, -0.5], [-0.5, 1.0]])
     >>> space = CoarseSpace(S, np.ones(2), np.zeros(2, dtype=int))
     >>> P = np.array([[3.0, 1.0], [1.0, -1.0]], dtype=np.float32)
-    >>> space.deflated(P).round(3)
+    >>> out = np.empty_like(P)
+    >>> space.deflated(P, out)
+    >>> out.round(3)
     array([[ 1.5,  1.5],
            [-1.5, -1.5]], dtype=float32)
     """
@@ -164,7 +178,9 @@ class CoarseSpace:
         self._inverse = half.T @ half
         # The iterations are in single precision, but for the inverse: near a singular system its
         # largest entries would leave no digits of the others.
-        self._single = S.astype(np.float32)
+        off = S - sparse.diags_array(S.diagonal(), format="csr")
+        self._off_diagonal = sparse.csr_array(off, dtype=np.float32)
+        self._off_diagonal.eliminate_zeros()
         self._SZ_single = self._SZ.astype(np.float32)
         self._Zt_single = self._Zt.astype(np.float32)
 
@@ -174,12 +190,13 @@ class CoarseSpace:
         x += self._Z @ z
         R -= self._SZ @ z
 
-    def deflated(self, P: NDArray[Any]) -> NDArray[Any]:
-        """Return ``(S - S Z E⁻¹ Zᵀ S) P`` in single precision."""
-        SP = self._single @ P
-        z = self._inverse @ (self._Zt_single @ SP).astype(np.float64)
-        SP -= self._SZ_single @ z.astype(np.float32)
-        return np.asarray(SP)
+    def deflated(self, P: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write ``(S - S Z E⁻¹ Zᵀ S) P`` into ``out``, in single precision."""
+        # The unit diagonal is a copy, which takes less than a product of so many entries.
+        np.copyto(out, P)
+        add_product(self._off_diagonal, P, out)
+        z = self._inverse @ (self._Zt_single @ out).astype(np.float64)
+        add_product(self._SZ_single, np.negative(z).astype(np.float32), out)
 
 
 def n_aggregates(n: int) -> int:

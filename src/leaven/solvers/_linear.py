@@ -228,16 +228,18 @@ def _krylov(
             n_iter, too_slow = block_conjugate_gradients(
                 S, C, x, tol, max_iter, give_up=may_switch, coarse=coarse
             )
-    if not too_slow and n_iter < max_iter:
+    residual = _residual(S, x, C)
+    if not too_slow and n_iter < max_iter and residual > tol:
         # Rounding may have left a block a little short, or without independent columns.
         n_iter += _conjugate_gradients(S, C, x, tol, max_iter - n_iter)
+        residual = _residual(S, x, C)
     if too_slow:
         logger.info("conjugate gradients after %d iterations: multigrid takes over", n_iter)
         used = "amg"
         n_iter += _conjugate_gradients(
             S, C, x, tol, max(max_iter - n_iter, 1), precondition=multigrid(S, 1.0 / root)
         )
-    residual = _residual(S, x, C)
+        residual = _residual(S, x, C)
     result = np.empty_like(x)
     result[order] = root[:, None] * x
     return Solution(result, used, n_iter, residual, residual <= tol * 1.01)
