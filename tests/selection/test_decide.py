@@ -21,6 +21,7 @@ from leaven.selection import (
     Member,
     Outcome,
     decide,
+    member_temperature,
     take_one,
 )
 from leaven.selection._decide import decide_without_folds
@@ -118,8 +119,13 @@ def test_three_candidates_are_combined_and_the_gain_is_that_of_the_unlabeled_row
     ]
     found = decided(outcomes, combine=True)
     assert (found.choice, found.kind) == ("combination", SEMI_SUPERVISED)
-    # Log probabilities of the true class: log 1.02 / 1.04 where right, log 0.02 / 1.04 else.
-    lost = np.log(1.02 / 0.02) * np.array([40, 0, 4]) / np.sqrt(60)
+    # Log odds of right and wrong are T log 1.02 / 0.02, with the temperature T of each.
+    powers = np.array(
+        [member_temperature(each.probabilities, np.zeros(60, dtype=int), 1.0) for each in outcomes]
+    )
+    odds = powers * np.log(1.02 / 0.02)
+    n_wrong = np.array([40, 0, 4])
+    lost = (60 * np.log1p(np.exp(-odds)) + n_wrong * odds) / np.sqrt(60)
     shares = np.exp(-lost) / np.exp(-lost).sum()
     assert shares[0] < 0.01  # left out
     assert found.weights["fair"] == pytest.approx(shares[2] / (shares[1] + shares[2]))

@@ -18,6 +18,7 @@ from leaven.selection import (
     combine_held_out,
     fit_temperature,
     likelihood_weights,
+    member_temperature,
     tempered_log,
 )
 
@@ -122,9 +123,11 @@ def test_held_out_predictions_do_not_see_their_own_label() -> None:
     found = combine_held_out(names, P, codes, folds, ones, ones)
     assert_allclose(found.held_out.sum(axis=-1), 1.0)
     assert sum(found.pool.weights.values()) == pytest.approx(1.0)
-    # By hand for fold 2 of the first repeat: weights and temperature of the other six rows.
+    # By hand for fold 2 of the first repeat: weights and temperatures of the other six rows.
     rest = np.array([0, 1, 2, 3, 6, 7])
-    logs = np.stack([tempered_log(p) for p in P])
+    powers = [member_temperature(p[:, rest], codes[rest], 1.0) for p in P]
+    assert len(set(powers)) == 3
+    logs = np.stack([tempered_log(p, power) for p, power in zip(P, powers, strict=True)])
     scores = logs[:, :, rest, codes[rest]].mean(axis=1).T
     w = likelihood_weights(scores, np.ones(3))
     pooled = np.einsum("m,mrnc->rnc", w, logs[:, :, rest])
@@ -137,6 +140,41 @@ def test_held_out_predictions_do_not_see_their_own_label() -> None:
     changed = combine_held_out(names, P, other, folds, ones, ones)
     assert_allclose(changed.held_out[:, 4], found.held_out[:, 4])
     assert np.abs(changed.held_out[0, 0] - found.held_out[0, 0]).max() > 1e-6
+
+
+def test_the_temperature_of_a_member_is_the_best_for_a_quarter_of_its_rows() -> None:
+    rng = np.random.default_rng(5)
+    P, truth = rng.dirichlet(np.ones(3), size=(2, 30)), rng.integers(3, size=30)
+    P[:, np.arange(30), truth] += 0.3
+    P /= P.sum(axis=2, keepdims=True)
+    center = np.log(0.6)
+
+    def value(log_power: float) -> float:
+        power = (P + 0.02) ** np.exp(log_power)
+        share = power[:, np.arange(30), truth] / power.sum(axis=2)
+        prior = np.log1p(((log_power - center) / 0.5) ** 2)
+        return float(0.25 * np.log(share).mean(axis=0).sum() - prior)
+
+    grid = np.linspace(-3, 3, 6_001)
+    best = grid[np.argmax([value(each) for each in grid])]
+    assert abs(best - center) > 0.05
+    assert np.log(member_temperature(P, truth, 0.6)) == pytest.approx(best, abs=2e-3)
+
+
+def test_a_diffident_candidate_that_is_right_outweighs_a_bold_one_that_is_often_wrong() -> None:
+    # Texts: of ten classes the true one has 0.13 and the others 0.1 each, in nine of ten rows;
+    # the other candidate is right in six of ten, and says so.
+    truth = np.arange(100) % 10
+    diffident, bold = np.full((1, 100, 10), 0.1), np.full((1, 100, 10), 0.4 / 9)
+    diffident[0, np.arange(100), np.where(np.arange(100) < 90, truth, (truth + 1) % 10)] = 0.13
+    bold[0, np.arange(100), np.where(np.arange(100) < 60, truth, (truth + 1) % 10)] = 0.6
+    folds = Folds(np.arange(100), np.arange(100)[None] // 2 % 5)
+    ones = {"diffident": 1.0, "bold": 1.0}
+    P = [diffident / diffident.sum(axis=2, keepdims=True), bold]
+    pool = combine_held_out(["diffident", "bold"], P, truth, folds, ones, ones).pool
+    assert pool.weights["diffident"] > 0.9
+    assert pool.temperatures["diffident"] > 8
+    assert pool.combine(dict.fromkeys(pool.weights, P[0]))[0, 0].max() > 0.7
 
 
 def test_candidates_without_weight_are_left_out() -> None:

@@ -10,7 +10,6 @@ from joblib import parallel_config
 from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.datasets import load_digits
 
 from leaven._labels import UNLABELED
 from leaven.selection import (
@@ -30,6 +29,7 @@ from leaven.selection import (
 from leaven.selection._estimate import Outcome
 from leaven.selection._pool import MIN_WEIGHT
 from leaven.selection._select import STOPS_FROM
+from leaven.selection._stop import Rival
 
 
 class Constant(ClassifierMixin, BaseEstimator):
@@ -50,7 +50,7 @@ class Constant(ClassifierMixin, BaseEstimator):
         return np.tile([self.first, 1 - self.first], (len(X), 1))
 
 
-def lopsided(n_labeled: int = 100) -> Problem:
+def lopsided(n_labeled: int = 1_000) -> Problem:
     """Nine of ten labels are of the first class."""
     codes = np.full(n_labeled + 20, UNLABELED)
     codes[:n_labeled] = np.arange(n_labeled) % 10 == 0
@@ -97,7 +97,7 @@ def test_a_hopeless_candidate_is_stopped_after_its_first_fold() -> None:
     assert Constant.fits == {"good": 5, "fair": 5, "even": 5, "hopeless": 1}
     reason = found["hopeless"].reason
     assert "stopped after 1 of 5 folds" in reason
-    assert "20 held-out rows" in reason
+    assert "200 held-out rows" in reason
     assert "than good" in reason
 
 
@@ -111,12 +111,33 @@ def test_three_candidates_are_left_to_combine() -> None:
     assert set(Constant.fits.values()) == {5}
 
 
+def spread(n_rows: int, truth: NDArray[np.intp], of_truth: float) -> NDArray[np.float64]:
+    """Twenty classes: the true one has ``of_truth``, and the next most of the rest."""
+    P = np.full((n_rows, 20), 1e-4)
+    P[np.arange(n_rows), (truth + 1) % 20] = 1.0 - of_truth
+    P[np.arange(n_rows), truth] = of_truth
+    return P / P.sum(axis=1, keepdims=True)
+
+
 def test_few_held_out_rows_stop_nothing() -> None:
-    """Folds of four rows are too few after both checks, folds of six after the first."""
-    for n_labeled, fits in ((20, 5), (30, 2)):
-        candidates = constants(good=0.9, fair=0.8, even=0.5, hopeless=0.02)
-        estimated(lopsided(n_labeled), candidates, stop_early=True)
-        assert Constant.fits["hopeless"] == fits
+    truth = np.arange(60) % 20
+    rival = Rival("good", Member(), spread(60, truth, 0.9)[None], truth)
+    for n_seen, stopped in ((9, False), (10, True)):
+        seen = np.arange(60) < n_seen
+        answers = spread(n_seen, truth[seen], 0.0)[None]
+        assert rival.is_out_of_reach(Member(), answers, 0, seen) == stopped
+
+
+def test_a_diffident_candidate_is_not_stopped() -> None:
+    """It gives every true class the most, if little: its temperature will make up for that."""
+    truth = np.arange(60) % 20
+    flat = np.full((60, 20), 0.049)
+    flat[np.arange(60), truth] = 0.069
+    rival = Rival("often right", Member(), spread(60, truth, 0.9)[None], truth)
+    wrong = np.arange(60) % 3 == 0
+    rival.probabilities[0, wrong] = spread(int(wrong.sum()), truth[wrong], 0.1)
+    seen = np.arange(60) < 24
+    assert not rival.is_out_of_reach(Member(), flat[None, seen], 0, seen)
 
 
 def test_a_better_parameter_of_the_grid_keeps_a_candidate() -> None:
@@ -152,10 +173,23 @@ def test_the_kinds_are_compared_as_they_are_combined() -> None:
     assert found[3].status == TRIED
 
 
+def oblique(seed: int = 0) -> Problem:
+    """Eight classes, each of which stands out in one of thirty columns: distances tell little."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(800) % 8
+    X = 2.0 * rng.normal(size=(800, 30))
+    X[:, :8] *= 0.4
+    X[np.arange(800), truth] += 2.0
+    codes = np.where(np.arange(800) < 240, truth, UNLABELED)
+    return standard_problem(X, codes, np.arange(8))
+
+
+NAMES = ["logistic-regression", "naive-bayes", "linear-svm", "harmonic", "cluster-then-label"]
+
+
 def test_workers_stop_the_same_candidates() -> None:
-    problem = digits(8)
-    names = ["logistic-regression", "naive-bayes", "harmonic", "consistency", "naive-bayes-em"]
-    candidates = make_candidates(names, problem)
+    problem = oblique()
+    candidates = make_candidates(NAMES, problem)
     one = estimated(problem, candidates, stop_early=True)
     with parallel_config(backend="threading"):
         three = estimated(problem, candidates, stop_early=True, n_jobs=3)
@@ -163,22 +197,11 @@ def test_workers_stop_the_same_candidates() -> None:
     assert any("stopped" in each.reason for each in one)
 
 
-def digits(n_labels: int, seed: int = 0) -> Problem:
-    """500 small images, some of each digit with a label."""
-    X, truth = load_digits(return_X_y=True)
-    rows = slice(400 * seed, 400 * seed + 500)
-    X, truth = X[rows], truth[rows]
-    codes = np.full(len(truth), UNLABELED)
-    for code in range(10):
-        codes[np.flatnonzero(truth == code)[:n_labels]] = code
-    return standard_problem(X, codes, np.arange(10))
-
-
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_answer_stays(seed: int) -> None:
     """With and without stopping, but for weights below the least one."""
-    problem = digits(8, seed)
-    candidates = make_candidates(None, problem)
+    problem = oblique(seed)
+    candidates = make_candidates(NAMES, problem)
     full = select(problem, candidates, random_state=0, stop_early=False)
     fast = select(problem, candidates, random_state=0, stop_early=True)
     stopped = [each.name for each in fast.outcomes if "stopped" in each.reason]
@@ -197,7 +220,7 @@ def test_small_tables_run_to_the_end_and_large_ones_do_not() -> None:
     for n_rows, fits in ((STOPS_FROM - 1, 5), (STOPS_FROM, 1)):
         problem = lopsided()
         codes = np.full(n_rows, UNLABELED)
-        codes[:100] = problem.codes[:100]
+        codes[:1_000] = problem.codes[:1_000]
         large = standard_problem(np.zeros((n_rows, 1)), codes, problem.classes)
         candidates = [*constants(good=0.9, fair=0.8, even=0.5), hopeless]
         select(large, candidates, n_repeats=1, random_state=0)

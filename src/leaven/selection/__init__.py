@@ -41,6 +41,7 @@ from leaven.selection._pool import (
     combine_held_out,
     fit_temperature,
     likelihood_weights,
+    member_temperature,
     prior_pool,
     tempered_log,
 )
@@ -97,6 +98,7 @@ __all__ = [
     "likelihood_weights",
     "likely_scores",
     "make_candidates",
+    "member_temperature",
     "mislabeled_probability",
     "missing_classes",
     "prediction_sets",

@@ -37,6 +37,11 @@ SUPERVISED, SEMI_SUPERVISED = "supervised", "semi-supervised"
 # much as the labels, to each counting as a label does.
 _WEIGHTS = (0.01, 0.1, 1.0)
 
+# Pseudo-count of naive Bayes with EM on sparse rows. These are mostly tf-idf of texts, whose few
+# units per row vanish beside a count of one for each of ten thousand words, so that EM gives all
+# rows to one class; naive Bayes without EM hardly depends on it.
+_SPARSE_ALPHA = 0.01
+
 # Of the variances of a class towards their mean, so that a single label per class is enough.
 _SHRINKAGE = 0.1
 
@@ -131,7 +136,7 @@ def _naive_bayes_em(problem: Problem) -> Any:
     if problem.values == "continuous":
         # One Gaussian per class without covariances is naive Bayes; see _SHRINKAGE.
         return SemiSupervisedGaussianMixture(covariance_type="diag", shrinkage=_SHRINKAGE)
-    return SemiSupervisedMultinomialNB()
+    return SemiSupervisedMultinomialNB(alpha=_SPARSE_ALPHA if problem.is_sparse else 1.0)
 
 
 def _k_best(problem: Problem) -> int:

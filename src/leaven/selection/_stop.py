@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leaven.selection._pool import MIN_WEIGHT, Member, tempered_log
+from leaven.selection._pool import MIN_WEIGHT, Member, member_temperature, tempered_log
 
 # Held-out rows below which nothing is stopped: the deviation of fewer differences is a guess.
 MIN_ROWS = 10
@@ -84,9 +84,14 @@ class Rival:
     truth: NDArray[np.intp]
 
     @property
+    def scores(self) -> NDArray[np.float64]:
+        """Log probabilities of the true classes, of shape (n_repeats, n_tested)."""
+        return _of_truth(self.probabilities, self.member, self.truth)
+
+    @property
     def log_weight(self) -> float:
         """Log of its weight in a combination, up to a constant that all rivals share."""
-        scores = _of_truth(self.probabilities, self.member, self.truth).mean(axis=0)
+        scores = self.scores.mean(axis=0)
         return float(np.log(self.member.weight) + scores.sum() / np.sqrt(len(scores)))
 
     def is_out_of_reach(
@@ -100,7 +105,7 @@ class Rival:
             Of the candidate.
         answers : ndarray of shape (n_parameters, n_seen, n_classes)
             Its probabilities of the rows seen so far, for each of its parameters. The best of
-            them counts, as the choice is not made yet.
+            them counts, as the choice is not made yet, with the temperature that these rows tell.
         repeat : int
             In which they were held out.
         seen : ndarray of shape (n_tested,)
@@ -113,10 +118,12 @@ class Rival:
         if seen.sum() < MIN_ROWS:
             return False
         truth = self.truth[seen]
-        own = _of_truth(self.probabilities[repeat, seen], self.member, truth)
+        own = self.scores[repeat, seen]
         log_prior = float(np.log(member.weight / self.member.weight))
         bound = max(
-            bound_log_odds(_of_truth(each, member, truth) - own, len(self.truth), log_prior)
+            bound_log_odds(
+                _of_truth(each[None], member, truth)[0] - own, len(self.truth), log_prior
+            )
             for each in answers
         )
         return bool(bound < np.log(MIN_WEIGHT))
@@ -125,6 +132,6 @@ class Rival:
 def _of_truth(
     probabilities: NDArray[np.float64], member: Member, truth: NDArray[np.intp]
 ) -> NDArray[np.float64]:
-    """Log probabilities of the true classes, as :func:`combine_held_out` counts them."""
-    logs = tempered_log(probabilities, member.temperature)
+    """Log probabilities of the true classes, repeat by repeat, as in :func:`combine_held_out`."""
+    logs = tempered_log(probabilities, member_temperature(probabilities, truth, member.temperature))
     return np.asarray(logs[..., np.arange(len(truth)), truth])
