@@ -4,8 +4,9 @@
                               [--out safe.jsonl] [--rows 2000] [--texts]
 
 Every table and image set that ``leaven.datasets`` finds (``LEAVEN_DATA`` names the directory)
-is used, or with ``--texts`` groups of newsgroups in their place, as tf-idf. Discrete columns become one-hot columns, missing numbers the
-median; sets with more than 2,000 rows are cut to 2,000 of them, drawn once with a fixed seed.
+is used, or with ``--texts`` groups of newsgroups in their place, as tf-idf. Discrete columns
+become one-hot columns, missing numbers the median; sets with more than 2,000 rows are cut to
+2,000 of them, drawn once with a fixed seed.
 Classes with fewer rows than the labels asked for give all rows but one, and classes with a
 single row are dropped. Accuracy is that on the unlabeled rows; everything has the same labels.
 Each result is written to ``--out`` at once, one JSON object per line; results that are there
@@ -15,8 +16,8 @@ already are not computed again. Printed at the end, mean over sets at each numbe
   candidate by itself, and of scikit-learn's alternatives: extremely randomized trees and a random
   forest of 200 trees, SVC(C=10), 1-NN, shrunken LDA, logistic regression, its self-training, and
   LabelSpreading(kernel="knn"), all scaled (LDA by 100 principal components where there are more
-  than 1,000 columns, since its cost is cubic in them); for texts a linear SVM, naive Bayes, logistic
-  regression and its self-training;
+  than 1,000 columns, since its cost is cubic in them); for texts a linear SVM, naive Bayes,
+  logistic regression and its self-training;
 - the expected calibration error (ten bins) of its confidence and of logistic regression, and the
   one that its confidences would have on average if they held exactly ("ece if exact"): with a few
   hundred rows the accuracy of a bin differs from its confidence even then;
