@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 
 import numpy as np
@@ -44,11 +45,19 @@ def learned():
     return label_table(rows, "kind", details=False)
 
 
-@pytest.mark.parametrize("example", ["orchard", "support_tickets"])
+TARGETS = {"orchard": "variety", "support_tickets": "topic"}
+
+
+@functools.cache
+def labeled_example(example):
+    """Label a part with five labels, by a combination: once for all tests."""
+    return label_table(load_example(example).head(150), TARGETS[example], details=False)
+
+
+@pytest.mark.parametrize("example", TARGETS)
 def test_saved_model_says_what_the_result_would(example, tmp_path):
-    rows = load_example(example).head(300)
-    target = {"orchard": "variety", "support_tickets": "topic"}[example]
-    result = label_table(rows, target, details=False)
+    result, target = labeled_example(example), TARGETS[example]
+    assert len(result.estimator.estimators) > 1
     result.save(tmp_path / "m.leaven")
     model = leaven.load(tmp_path / "m.leaven")
     new = load_example(example).tail(50).drop(columns=target)
@@ -174,8 +183,7 @@ def test_model_is_a_value(learned):
 
 
 def test_methods_on_one_graph_search_once(monkeypatch, tmp_path):
-    rows = load_example("orchard").head(200)
-    result = label_table(rows, "variety", details=False)
+    result = labeled_example("orchard")
     on_graph = [e for _, e in result.estimator.estimators if hasattr(e, "graph_builder_")]
     assert len(on_graph) > 1
     result.save(tmp_path / "m.leaven")
