@@ -30,6 +30,7 @@ MADE: dict[str, dict[str, Any]] = {
     "CoEMClassifier": {"estimator": GaussianNB()},
     "TriTrainingClassifier": {"estimator": GaussianNB()},
     "ClusterThenLabel": {},
+    "CoForestClassifier": {"n_estimators": 6},
     "S4VM": {"n_starts": 3},
     "TableLabeler": {"method": "harmonic"},
     "SafeClassifier": {
