@@ -176,8 +176,8 @@ class ExpectedErrorReduction(BaseEstimator):
     >>> X, y = [[0.0], [1.0], [4.0], [5.0]], [0, 0, 1, 1]
     >>> model = GaussianNB().fit(X, y)
     >>> strategy = ExpectedErrorReduction(loss="log")
-    >>> strategy.scores(model, [[0.5], [2.4], [2.6]], X, y).argmax()
-    np.int64(1)
+    >>> int(strategy.scores(model, [[0.5], [2.4], [2.6]], X, y).argmax())
+    1
     >>> strategy.path_
     'naive-bayes'
     """

@@ -57,8 +57,8 @@ def weighted_majority(
     >>> from leaven.self_labeling._democratic import weighted_majority
     >>> votes = np.array([[0, 0], [0, 1], [1, 2]])
     >>> label, decided = weighted_majority(votes, np.array([0.6, 0.7, 0.9]), 3)
-    >>> label[0], decided
-    (np.int64(0), array([ True, False]))
+    >>> int(label[0]), decided
+    (0, array([ True, False]))
     """
     ballots = one_hot(votes.ravel(), n_classes).reshape(*votes.shape, n_classes)
     counts = ballots.sum(axis=0)

@@ -49,11 +49,11 @@ def drop_rounding_noise(
     >>> import numpy as np
     >>> from leaven.statistics import drop_rounding_noise
     >>> difference = np.array([0.3 - 0.2, 0.1])
-    >>> difference[0] == difference[1]
-    np.False_
+    >>> bool(difference[0] == difference[1])
+    False
     >>> clean = drop_rounding_noise(difference, 1.0)
-    >>> clean[0] == clean[1]
-    np.True_
+    >>> bool(clean[0] == clean[1])
+    True
     """
     size = np.where(np.asarray(scale) > 0, scale, 1.0)
     # A power of two divides without an error of its own.

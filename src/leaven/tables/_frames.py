@@ -38,8 +38,8 @@ def as_pandas(table: Any) -> pd.DataFrame:
     --------
     >>> import pyarrow as pa
     >>> from leaven.tables import as_pandas
-    >>> as_pandas(pa.table({"n": [7, None], "word": ["a", "b"]})).dtypes.astype(str).tolist()
-    ['Int64', 'str']
+    >>> as_pandas(pa.table({"n": [7, None], "m": [2.5, None]})).dtypes.astype(str).tolist()
+    ['Int64', 'float64']
     """
     if isinstance(table, pd.DataFrame):
         return table
