@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from leaven import _files
 from leaven._files import atomic_output, output_problem
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="modes, links and locks are POSIX's")
@@ -84,6 +87,34 @@ def test_a_link_stays_and_its_target_is_written(tmp_path: Path) -> None:
 def test_a_device_is_written_to(tmp_path: Path) -> None:
     write(Path(os.devnull))
     assert not Path(os.devnull).is_file()
+
+
+def test_every_descriptor_is_closed(tmp_path: Path) -> None:
+    def are_open() -> list[int]:
+        found = []
+        for descriptor in range(256):
+            with contextlib.suppress(OSError):
+                os.fstat(descriptor)
+                found.append(descriptor)
+        return found
+
+    before = are_open()
+    for number in range(3):
+        with atomic_output(tmp_path / f"{number}.txt") as stream:
+            stream.write(b"all")
+    assert are_open() == before
+
+
+def test_windows_has_no_locks_and_goes_by_the_age(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    for seconds, is_left in ((60.0, True), (_files._STALE_SECONDS + 60.0, False)):
+        part = tmp_path / "part"
+        part.touch()
+        os.utime(part, (time.time() - seconds,) * 2)
+        _files._remove_if_stale(str(part))
+        assert part.exists() == is_left
 
 
 @posix

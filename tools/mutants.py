@@ -66,7 +66,7 @@ TESTS_OF = {
     "__init__.py": ["tests/test_init.py"],
     "__main__.py": ["tests/cli/test_processes.py"],
     "_compat.py": ["tests/selection", "tests/test_contract.py"],
-    "_dask.py": ["tests/partitions", "tests/generative"],
+    "_dask.py": ["tests/test_dask.py", "tests/partitions"],
     "_distinct.py": ["tests/tables/test_prepare.py", "tests/tables/test_many_files.py"],
     "_labels.py": ["tests/test_labels.py", "tests/tables/test_hostile.py"],
     "_optional.py": ["tests/test_optional.py", "tests/test_init.py"],

@@ -56,6 +56,15 @@ def test_whiskers_stand_at_the_scores(make_selection):
     assert all(0 < at - name < 30 for name, at in zip(names, places, strict=True))
 
 
+def test_whiskers_of_methods_that_were_all_right(make_selection):
+    # One tick, for there is no range.
+    candidates = make_selection().candidates.copy()
+    candidates[["score", "low", "high"]] = candidates[["score", "low", "high"]] * 0.0 + 1.0
+    text = whiskers(make_selection(candidates=candidates))
+    assert len(re.findall(r'<(?:circle c|rect )x="0\.00%"', text)) == 4
+    assert "nan" not in text
+
+
 def test_whiskers_of_another_score(make_selection):
     selection = make_selection(scoring="neg_log_loss")
     candidates = selection.candidates.assign(

@@ -24,12 +24,13 @@ from leaven.selection import (
     Candidate,
     Folds,
     Problem,
+    _estimate,
     draw_folds,
     estimate,
     make_candidates,
     standard_problem,
 )
-from leaven.selection._estimate import cross_validate, judge
+from leaven.selection._estimate import _FoldWork, cross_validate, judge
 from leaven.statistics import estimate_from_folds, estimate_share
 
 
@@ -205,3 +206,25 @@ def test_probabilities_that_are_not_finite_are_a_failure() -> None:
     (found,) = estimate(problem, make_candidates({"x": Broken()}, problem), folds_of(problem))
     assert found.status == FAILED
     assert found.reason.startswith("x failed: ValueError: Broken.predict_proba gave NaN")
+
+
+@pytest.mark.parametrize(("n_jobs", "n_workers", "started"), [(1, 4, 1), (5, 1, 1), (5, 3, 3)])
+def test_no_more_workers_are_started_than_have_work(
+    n_jobs: int, n_workers: int, started: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts: list[Any] = []
+
+    class Doubling(_FoldWork):
+        def fit(self, jobs: Any) -> Any:
+            parts.append(jobs)
+            return [2 * job for job in jobs]
+
+    monkeypatch.setattr(_estimate, "Parallel", lambda n_jobs: lambda calls: _called(calls, n_jobs))
+
+    def _called(calls: Any, n_jobs: int) -> list[Any]:
+        assert n_jobs == started > 1  # one worker is this process
+        return [function(*args) for function, args, _ in calls]
+
+    work = Doubling(None, None, "", 2, None)  # type: ignore[arg-type]
+    assert work.share(list(range(n_jobs)), n_workers) == [2 * job for job in range(n_jobs)]
+    assert len(parts) == started

@@ -34,7 +34,7 @@ def test_scaling_to_a_unit_diagonal(seed):
 @pytest.mark.parametrize(("entry", "text"), [(0.0, "0"), (-2.5, "-2.5"), (np.nan, "nan")])
 @pytest.mark.parametrize("method", ["direct", "cg", "auto"])
 def test_a_diagonal_that_is_not_positive_is_named(entry, text, method):
-    A = sparse.csr_array(np.diag([3.0, 2.0, entry, 5.0]))
+    A = sparse.csr_array(np.diag([0.3, 2.0, entry, 5.0]))
     with pytest.raises(ValueError, match=rf"entry 2 of its diagonal is {text}\."):
         solve_spd(A, np.ones((4, 1)), method=method)
 
