@@ -77,6 +77,24 @@ def test_the_kind_of_naive_bayes(values: str, kinds: tuple[str, str]) -> None:
     assert tuple(type(c.estimator).__name__ for c in found) == kinds
 
 
+@pytest.mark.parametrize(
+    ("n_unlabeled", "n_classes", "k_best"), [(80, 2, 8), (81, 2, 9), (45, 3, 3), (1, 2, 1)]
+)
+def test_self_training_adds_a_fifth_of_the_rows_in_each_round(
+    n_unlabeled: int, n_classes: int, k_best: int
+) -> None:
+    rows = problem(n=100, n_unlabeled=n_unlabeled, n_classes=n_classes)
+    for candidate in make_candidates(["self-training", "self-trained-trees"], rows):
+        assert candidate.estimator.get_params()["k_best"] == k_best
+
+
+def test_no_two_costs_are_equal_and_naive_bayes_is_the_cheapest() -> None:
+    # The cheapest are tried first: what a time limit leaves out must not depend on ties.
+    costs = {name: recipe.cost for name, recipe in RECIPES.items()}
+    assert len(set(costs.values())) == len(costs)
+    assert sorted(costs, key=lambda name: costs[name])[:2] == ["naive-bayes", "logistic-regression"]
+
+
 def test_the_kind_of_values_and_the_scaler() -> None:
     binary = np.array([[0.0, 1.0], [1.0, 0.0]])
     counts = np.array([[0.0, 3.0], [2.0, 0.0]])
