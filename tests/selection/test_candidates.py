@@ -20,6 +20,7 @@ from leaven.graph import KNNGraph
 from leaven.selection import (
     SEMI_SUPERVISED,
     SUPERVISED,
+    Candidate,
     Problem,
     kind_of_values,
     make_candidates,
@@ -93,6 +94,8 @@ def test_no_two_costs_are_equal_and_naive_bayes_is_the_cheapest() -> None:
     costs = {name: recipe.cost for name, recipe in RECIPES.items()}
     assert len(set(costs.values())) == len(costs)
     assert sorted(costs, key=lambda name: costs[name])[:2] == ["naive-bayes", "logistic-regression"]
+    # Those of a caller who names no cost come before them.
+    assert Candidate("own", LogisticRegression(), SUPERVISED).cost < min(costs.values())
 
 
 def test_the_kind_of_values_and_the_scaler() -> None:
