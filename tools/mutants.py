@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import functools
 import os
 import random
 import re
@@ -237,13 +238,20 @@ def tests_of_module(path: str, root: Path, function: str = "module") -> list[str
     return [f"src/leaven/{path}", *(file.relative_to(root).as_posix() for file in files)]
 
 
-def draw(n: int, seed: int) -> list[tuple[Mutant, int]]:
-    """Draw mutants: a package first, so that small ones are not forgotten, then a place."""
+@functools.cache
+def places_by_package(source: Path) -> dict[str, list[tuple[Mutant, int]]]:
+    """List what can be changed in each package, with its number in the module."""
     by_package: dict[str, list[tuple[Mutant, int]]] = {}
-    for file in sorted(SOURCE.rglob("*.py")):
-        path = file.relative_to(SOURCE).as_posix()
+    for file in sorted(source.rglob("*.py")):
+        path = file.relative_to(source).as_posix()
         for number, mutant in enumerate(places(path, file.read_text(encoding="utf-8"))):
             by_package.setdefault(path.split("/")[0], []).append((mutant, number))
+    return by_package
+
+
+def draw(n: int, seed: int) -> list[tuple[Mutant, int]]:
+    """Draw mutants: a package first, so that small ones are not forgotten, then a place."""
+    by_package = places_by_package(SOURCE)
     rng = random.Random(seed)
     packages = sorted(by_package)
     drawn: dict[tuple[str, int], tuple[Mutant, int]] = {}

@@ -45,7 +45,11 @@ def test_report_has_a_line_per_package_and_counts_tests_of_no_package():
     assert lines[3].endswith(": 4.50")
 
 
-@pytest.mark.parametrize(("goal", "code"), [("0.5", 0), ("50", 1)])
-def test_a_ratio_below_the_goal_fails(goal, code, capsys):
+@pytest.mark.parametrize(("goal", "code"), [("0.5", 0), ("0.51", 1)])
+def test_a_ratio_below_the_goal_fails(goal, code, capsys, monkeypatch, tmp_path):
+    for folder, lines in (("src/leaven/solvers", 4), ("tests/solvers", 2)):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "a.py").write_text("x = 1\n" * lines)
+    monkeypatch.setattr(test_ratio, "ROOT", tmp_path)
     assert test_ratio.main(["--goal", goal]) == code
-    assert "solvers" in capsys.readouterr().out
+    assert capsys.readouterr().out.splitlines()[1].split() == ["solvers", "4", "2", "0.50"]
