@@ -77,8 +77,8 @@ def reproduce(ids: Sequence[str], run: Run | None = None) -> list[Report]:
         run.store.parent.mkdir(parents=True, exist_ok=True)
     reports = []
     for table in tables:
-        wanted, here = run.select(table), table.here()
-        names = [name for name in wanted if name in here]
+        here = table.here()
+        names = [name for name in run.select(table) if name in here]
         if names:
             start = time.process_time()
             parts = [
@@ -89,7 +89,7 @@ def reproduce(ids: Sequence[str], run: Run | None = None) -> list[Report]:
                 continue
             outcome = join_outcomes(parts, names)
             seconds = add_seconds(run.store, table.id, time.process_time() - start)
-            missing = [name for name in wanted if name not in here]
+            missing = [name for name in table.datasets if name not in here]
             reports.append(make_report(table, outcome, missing, seconds))
     return reports
 

@@ -70,7 +70,7 @@ class Report:
         ``published``, ``published_se``, ``z``, ``sign``, ``published_sign`` (-1 better than the
         first method, 1 worse, 0 no difference), ``same_direction`` and ``choice``.
     missing : list of str
-        Data sets that were asked for and are not there.
+        Data sets of the table that are not there.
     n_trials : int
     failed : list of str
         What failed, one line a data set and method.
