@@ -119,7 +119,7 @@ def test_duplicates_hang_together_in_a_tree():
 
 def test_a_search_that_misses_every_row_outside_says_so(monkeypatch):
     monkeypatch.setattr(_tree, "_DENSE_BELOW", 2)
-    X = np.vstack([np.zeros((4, 1)), np.ones((4, 1))])
+    X = np.array([[0.0], [0.1], [0.2], [0.3], [5.0], [5.1], [5.2], [5.3]])
     builder = SpanningTreeGraph(2)
 
     class Blind:

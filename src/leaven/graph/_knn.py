@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from leaven._distinct import distinct_rows
 from leaven.graph._base import (
     GraphBuilder,
     check_distances,
@@ -17,8 +18,9 @@ from leaven.graph._base import (
     weigh,
 )
 from leaven.graph._connect import connect_components
+from leaven.graph._duplicates import edges_of_duplicates
 from leaven.graph._graph import Graph, symmetrize
-from leaven.graph._neighbors import DEFAULT_RECALL, NeighborIndex
+from leaven.graph._neighbors import DEFAULT_RECALL, NeighborIndex, squared_norms
 from leaven.graph._weights import Edges, as_weight
 
 
@@ -26,7 +28,9 @@ class KNNGraph(GraphBuilder):
     """Join every row to its k nearest neighbors.
 
     An edge exists when one end is among the k nearest of the other (``"union"``,
-    ``max(P, Pᵀ)``) or when both are (``"mutual"``, ``min(P, Pᵀ)``).
+    ``max(P, Pᵀ)``) or when both are (``"mutual"``, ``min(P, Pᵀ)``). Duplicates count as one row: a
+    row that has more of them than k is not cut off from all others. Each is joined to one
+    duplicate of every neighbor, and to its own duplicates, at most 2k of them.
 
     Parameters
     ----------
@@ -122,19 +126,49 @@ class KNNGraph(GraphBuilder):
         n = X.shape[0]
         self._index = self._make_index(X)
         self.is_approximate_ = self._index.is_approximate
-        k = self._n_neighbors(n - 1)
-        distance, index = self._index.within(self._n_searched(k, n))
-        check_distances(distance)
-        rows = None if self._is_precomputed() else X
-        edges = edges_from_neighbors(
-            distance, index, rows, rows, self.metric, scale=distance[:, k - 1]
-        )
+        edges = self._edges(X)
         if self.include_labeled:
-            edges = self._with_labeled(edges, X, index, labeled)
+            edges = self._with_labeled(edges, labeled)
         self._scale = edges.row_scale
         self.weight_ = as_weight(self.weight).fit(edges)
         W = sparse.csr_array((weigh(edges, self.weight_), (edges.row, edges.col)), shape=(n, n))
         self.graph_ = Graph._trusted(self._finish(symmetrize(W, self.symmetrize), edges))
+
+    def _edges(self, X: Any) -> Edges:
+        n = X.shape[0]
+        k = self._n_neighbors(n - 1)
+        n_searched = self._n_searched(k, n)
+        rows = None if self._is_precomputed() else X
+        if rows is not None and n_searched == k:
+            first, inverse = distinct_rows(X)
+            if len(first) < n:
+                return self._edges_of_distinct(X, first, inverse)
+        distance, index = self._index.within(n_searched)
+        check_distances(distance)
+        return edges_from_neighbors(
+            distance, index, rows, rows, self.metric, scale=distance[:, k - 1]
+        )
+
+    def _edges_of_distinct(
+        self, X: Any, first: NDArray[np.intp], inverse: NDArray[np.intp]
+    ) -> Edges:
+        """List the edges where duplicates count as one row."""
+        rows = X[first]
+        k = self._n_neighbors(len(first) - 1)
+        distance = np.zeros((len(first), 0), dtype=X.dtype)
+        index = np.zeros((len(first), 0), dtype=np.intp)
+        if k:
+            distance, index = self._make_index(rows).within(k)
+        check_distances(distance)
+        own = np.zeros(len(first), dtype=distance.dtype)
+        if isinstance(self.metric, str) and self.metric == "cosine":
+            # Rows without content have nothing in common, not even with each other.
+            own[squared_norms(rows) == 0] = 1.0
+        scale = distance[:, -1] if k else own
+        lengths, row, col = edges_of_duplicates(
+            distance, index, inverse, own, self._n_neighbors(X.shape[0] - 1)
+        )
+        return Edges(lengths, row, col, X, X, scale[inverse], scale[inverse], metric=self.metric)
 
     def _n_searched(self, k: int, n: int) -> int:
         """How many neighbors to search for; the spanning tree of a small table wants all."""
@@ -161,12 +195,12 @@ class KNNGraph(GraphBuilder):
             raise ValueError(f"n_neighbors must be an integer from 1 up, got {self.n_neighbors!r}.")
         return min(int(self.n_neighbors), most)
 
-    def _with_labeled(
-        self, edges: Edges, X: Any, index: NDArray[Any], labeled: NDArray[np.bool_] | None
-    ) -> Edges:
+    def _with_labeled(self, edges: Edges, labeled: NDArray[np.bool_] | None) -> Edges:
         if labeled is None or not labeled.any():
             raise ValueError("include_labeled=True needs y with at least one labeled row in fit.")
-        lacking = np.flatnonzero(~labeled & ~labeled[index].any(axis=1))
+        served = labeled.copy()
+        served[edges.row[labeled[edges.col]]] = True
+        lacking = np.flatnonzero(~served)
         if not len(lacking):
             return edges
         known = np.flatnonzero(labeled)

@@ -144,7 +144,7 @@ class NeighborIndex:
         self._unit = _unit_of(X) if self._euclidean else 1.0
         # On the unit sphere cosine distance is half the squared Euclidean one. That search
         # is several times faster, but an all-zero row has no place on the sphere.
-        self._on_sphere = self._cosine and not sparse.issparse(X) and bool(_norms(X).all())
+        self._on_sphere = self._cosine and not sparse.issparse(X) and bool(squared_norms(X).all())
         self._X = X
         self._search: Any
         if self._cosine and sparse.issparse(X):
@@ -207,7 +207,7 @@ class NeighborIndex:
     def of(self, X_new: Any, k: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return distances and numbers of the ``k`` rows nearest to each row of ``X_new``."""
         if isinstance(self._search, NearestNeighbors):
-            if self._on_sphere and not _norms(X_new).all():
+            if self._on_sphere and not squared_norms(X_new).all():
                 return self._of_zero_rows(X_new, k)
             distance, index = self._search.kneighbors(self._prepare(X_new), n_neighbors=k)
         else:
@@ -242,8 +242,8 @@ class NeighborIndex:
         if self._cosine:
             distance /= 2
             # A row of zeros has no place on the sphere: its similarity to any row is zero.
-            distance[_norms(A) == 0] = 1.0
-            distance[(_norms(self._X) == 0)[index]] = 1.0
+            distance[squared_norms(A) == 0] = 1.0
+            distance[(squared_norms(self._X) == 0)[index]] = 1.0
         else:
             distance = np.sqrt(distance) * A.dtype.type(self._unit)
         order = np.argsort(distance, axis=1, kind="stable")
@@ -263,7 +263,8 @@ def _unit_of(X: Any) -> float:
     return float(2.0 ** np.floor(np.log2(largest)))
 
 
-def _norms(X: Any) -> NDArray[Any]:
+def squared_norms(X: Any) -> NDArray[Any]:
+    """Return the squared length of each row."""
     return np.asarray(
         np.einsum("ij,ij->i", X, X) if not sparse.issparse(X) else X.multiply(X).sum(axis=1)
     )

@@ -20,7 +20,7 @@ from leaven.solvers import solve_dirichlet
 # All numbers here were chosen on subsets of digits, MNIST and newsgroups by the distance of the
 # estimate from the true proportions; benchmarks/shares.py measures what they are worth.
 
-# How many draws of the classes one label is worth, through what it says about the confusions.
+# How many draws of the classes one label is worth at the most, see draws_worth.
 _DRAWS_PER_LABEL, _MOST_DRAWS = 8.0, 200.0
 # Many tables have classes of exactly the same size: the prior probability of that.
 _BALANCED = 0.9
@@ -69,9 +69,11 @@ def estimate_proportions(
     .. math:: \prod_j \Big(\sum_c q_c C_{cj}\Big)^{n r_j} \prod_c q_c^{m_c} ,
 
     with the label counts m, or without them, and a number of draws n in proportion to the
-    labels. This is the correction of class shares by a confusion matrix [1]_, found by
-    expectation maximization. The prior is empirical: equal classes, or a Dirichlet
-    distribution of unknown concentration, weighted by how well each explains the data.
+    labels, as long as the confusions are known that well: if three of five labels of a class are
+    taken for another one, hardly anybody knows how many of its rows are. This is the correction of
+    class shares by a confusion matrix [1]_, found by expectation maximization. The prior is
+    empirical: equal classes, or a Dirichlet distribution of unknown concentration, weighted by how
+    well each explains the data.
 
     Parameters
     ----------
@@ -249,7 +251,8 @@ def posterior_proportions(
         Numbers of labels. Where all are equal, somebody chose them so, and they say nothing
         about the classes.
     draws_per_label : float, default=8.0
-        How many draws of the classes the answer is worth, for each label.
+        How many draws of the classes the answer is worth for each label, at the most: fewer where
+        the confusions are not known better, see :func:`draws_worth`.
     balanced : float, default=0.9
         Prior probability that all classes have the same size.
 
@@ -272,8 +275,8 @@ def posterior_proportions(
     np.fill_diagonal(usual, right)
     # A class of which no label could be left out has the confusions of the others.
     C = confusions + _PER_CLASS * usual
+    n = min(draws_per_label * float(counts.sum()), _MOST_DRAWS, draws_worth(C))
     C /= C.sum(axis=1, keepdims=True)
-    n = min(draws_per_label * float(counts.sum()), _MOST_DRAWS)
     # Equal counts were chosen by somebody; they are no sample of the classes.
     sampled = counts.astype(float) if len(np.unique(counts)) > 1 else np.zeros(k)
 
@@ -293,6 +296,40 @@ def posterior_proportions(
     mean = weight @ np.array(centers)
     variance = weight @ (np.array(spreads) + (np.array(centers) - mean) ** 2)
     return ClassProportions(mean, np.sqrt(variance), float(weight[0]))
+
+
+def draws_worth(counts: NDArray[Any]) -> float:
+    r"""How many draws of the classes are as uncertain as an answer with uncertain confusions.
+
+    With counts of confusions ``N_c C_cj`` the rows of C have Dirichlet distributions, and where all
+    classes are equally frequent, the expected shares ``p = qC`` of the answer the variances
+
+    .. math:: \sum_c q_c^2 \, C_{cj} (1 - C_{cj}) / (N_c + 1) .
+
+    The shares of n draws have the variances ``p_j (1 - p_j) / n``. The sums over the classes are
+    to be equal.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_classes, n_classes)
+        Rows are the true classes; all are positive.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from leaven.graph_based._shares import draws_worth
+    >>> round(draws_worth(np.array([[3.0, 3.0], [1.0, 5.0]])), 1)
+    16.0
+    """
+    size = counts.sum(axis=1, keepdims=True)
+    C = counts / size
+    p = C.mean(axis=0)
+    variance = (C * (1.0 - C) / (size + 1.0)).sum() / len(C) ** 2
+    return float((p * (1.0 - p)).sum() / max(float(variance), _TINY))
 
 
 def _log_likelihood(
