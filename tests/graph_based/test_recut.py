@@ -193,7 +193,8 @@ def test_noise_has_no_cut_that_is_taken(kind, n_columns):
             y[np.random.default_rng(seed).choice(rows, 2, replace=False)] = c
         rows = np.zeros((800, 1))
         off, on = (
-            PoissonMBOClassifier(GivenGraph(graph), recut=r).fit(rows, y) for r in (False, True)
+            PoissonMBOClassifier(GivenGraph(graph), prior="uniform", recut=r).fit(rows, y)
+            for r in (False, True)
         )
         assert_array_equal(on.transduction_, off.transduction_)
         assert_array_equal(on.objective_trace_, off.objective_trace_)
