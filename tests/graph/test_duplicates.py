@@ -138,3 +138,13 @@ def test_a_ring_has_no_edge_twice():
             per_row = np.bincount(row, minlength=size) if len(row) else np.zeros(size)
             assert_array_equal(per_row, min(size - 1, 2 * n_duplicates))
             assert (row != col).all()
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix])
+def test_sparse_arrays_and_matrices_have_the_graph_of_dense_rows(kind):
+    rng = np.random.default_rng(3)
+    X = rng.random((12, 5)) * (rng.random((12, 5)) < 0.6) + np.eye(12, 5)
+    X = np.concatenate([X, X[:4], X[:2], np.zeros((2, 5))])
+    dense = KNNGraph(3, metric="cosine").build(X).adjacency.toarray()
+    found = KNNGraph(3, metric="cosine").build(kind(X)).adjacency.toarray()
+    assert_allclose(found, dense, atol=1e-12)

@@ -265,9 +265,10 @@ def _unit_of(X: Any) -> float:
 
 def squared_norms(X: Any) -> NDArray[Any]:
     """Return the squared length of each row."""
-    return np.asarray(
-        np.einsum("ij,ij->i", X, X) if not sparse.issparse(X) else X.multiply(X).sum(axis=1)
-    )
+    if sparse.issparse(X):
+        # The sum of a sparse matrix, unlike that of a sparse array, is a column.
+        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    return np.asarray(np.einsum("ij,ij->i", X, X))
 
 
 def _drop_self(distance: NDArray[Any], index: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
