@@ -103,7 +103,7 @@ def prepare_texts(name, most_rows):
     chosen = np.flatnonzero(groups.apply(lambda group: any(word in group for word in TEXTS[name])))
     rows = np.sort(np.random.default_rng(0).permutation(chosen)[:most_rows])
     vectorizer = TfidfVectorizer(sublinear_tf=True, min_df=2, stop_words="english")
-    X = vectorizer.fit_transform(np.asarray(bunch.data, dtype=str)[rows])
+    X = vectorizer.fit_transform(pd.Series(bunch.data).iloc[rows].astype(str))
     return X, pd.factorize(groups.iloc[rows], sort=True)[0]
 
 
