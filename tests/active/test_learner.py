@@ -443,6 +443,16 @@ def test_the_budget_ends_the_queries():
         learner.query(3)
 
 
+def test_the_last_label_of_a_budget_is_asked_for():
+    X, truth, y = problem()
+    learner = ActiveLearner(GaussianNB(), batch_size=3, budget=4, random_state=0).fit(X, y)
+    for size in (3, 1):
+        rows = learner.query()
+        assert len(rows) == size
+        learner.teach(rows, truth[rows])
+    assert learner.should_stop() == "the budget is spent: 4 of 4 labels were taught"
+
+
 def test_rules_stop_the_loop():
     rng = np.random.RandomState(0)
     X = np.concatenate([rng.randn(40, 2), rng.randn(40, 2) + 8])
