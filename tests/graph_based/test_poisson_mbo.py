@@ -92,6 +92,26 @@ def test_published_method_is_that_of_graphlearning(seed, digits):
     assert (model.transduction_ == peer)[free].mean() > 0.99
 
 
+def test_a_round_of_the_published_method_by_single_nodes():
+    edges = {(0, 1): 2.0, (1, 2): 0.5, (2, 3): 3.0, (3, 4): 1.5, (0, 2): 0.7}
+    graph = Graph.from_edges(list(edges), list(edges.values()))
+    sources = np.array([[0.6, -0.6], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0], [-0.6, 0.6]])
+    start = np.array([0, 0, 1, 1, 1])
+    largest = 0.5 + 3.0 + 0.7  # the degree of node 2
+    u = np.eye(2)[start]
+    for _ in range(3):
+        flow = sources.copy()
+        for (i, j), weight in edges.items():
+            flow[i] -= weight * (u[i] - u[j])
+            flow[j] -= weight * (u[j] - u[i])
+        u = u + flow / largest
+    u = (u - u.min()) / (u.max() - u.min())
+    found = published_mbo(graph, sources, start, np.array([0.4, 0.6]), ((3, 1, 0.0),))
+    # The first factor is one, and the second the same in all rows.
+    assert_allclose(found.scores[:, 0], u[:, 0], atol=1e-12)
+    assert_allclose(found.scores[:, 1], u[:, 1] * found.scores[3, 1] / u[3, 1], atol=1e-12)
+
+
 def test_published_volumes_are_within_the_tolerance_of_the_projection(digits):
     graph, truth = digits
     y = few_labels(truth, 2, 0)
