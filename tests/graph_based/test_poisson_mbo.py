@@ -97,7 +97,7 @@ def test_a_round_of_the_published_method_by_single_nodes():
     graph = Graph.from_edges(list(edges), list(edges.values()))
     sources = np.array([[0.6, -0.6], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0], [-0.6, 0.6]])
     start = np.array([0, 0, 1, 1, 1])
-    largest = 0.5 + 3.0 + 0.7  # the degree of node 2
+    largest = 3.0 + 1.5  # the degree of node 3
     u = np.eye(2)[start]
     for _ in range(3):
         flow = sources.copy()
