@@ -167,3 +167,14 @@ def test_what_is_continuous() -> None:
     frame = pd.DataFrame({"a": ["x", "y"], "b": pd.Categorical(["u", "v"])})
     assert not is_continuous(frame)
     assert is_continuous(frame.assign(c=[0.5, 1.0]))
+
+
+def test_the_names_of_the_protocols_say_what_they_draw():
+    drawn = {name: protocol for name, protocol in PROTOCOLS.items() if name.endswith("-per-class")}
+    assert sorted(int(name.split("-")[0]) for name in drawn) == [1, 2, 5, 10, 15, 20, 50, 100]
+    assert all(name == f"{protocol.per_class}-per-class" for name, protocol in drawn.items())
+    shares = {name: protocol for name, protocol in PROTOCOLS.items() if name.startswith("split-")}
+    assert sorted(shares) == sorted(
+        f"split-{x}{y}" for x in (70, 90, 97) for y in ("", "-transductive")
+    )
+    assert all(round(100 * p.unlabeled) == int(name.split("-")[1]) for name, p in shares.items())

@@ -255,6 +255,22 @@ def forest(tmp_path):
     return tmp_path / "forest.leaven"
 
 
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_header_has_four_mebibytes_at_most(forest, tmp_path, more):
+    path = tmp_path / "long.leaven"
+    with zipfile.ZipFile(forest) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            content = old.read(name)
+            new.writestr(
+                name, content.ljust(4 * 2**20 + more) if name == "header.json" else content
+            )
+    if more:
+        with pytest.raises(ModelFileError, match="the header is too long"):
+            read_header(path)
+    else:
+        assert read_header(path).kind == "forest"
+
+
 def test_header(forest):
     header = read_header(forest)
     assert header.kind == "forest"
