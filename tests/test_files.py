@@ -105,6 +105,22 @@ def test_every_descriptor_is_closed(tmp_path: Path) -> None:
     assert are_open() == before
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no locks")
+def test_a_part_is_locked_until_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace = os.replace
+
+    def replace_after_another_run(part: Path, target: Path) -> None:
+        _files.remove_stale_parts(tmp_path)
+        replace(part, target)
+
+    monkeypatch.setattr(os, "replace", replace_after_another_run)
+    with atomic_output(tmp_path / "a.txt") as stream:
+        stream.write(b"all")
+    assert (tmp_path / "a.txt").read_bytes() == b"all"
+
+
 def test_windows_has_no_locks_and_goes_by_the_age(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

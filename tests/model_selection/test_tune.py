@@ -384,6 +384,7 @@ def test_verbose_logs(caplog):
             "exclude each other",
         ),
         ({"cv": "validation", "validation_data": X}, r"must be a pair \(X, y\)"),
+        ({"cv": "validation", "validation_data": (X, Y, X)}, r"must be a pair \(X, y\)"),
         ({"cv": "validation", "validation_data": (X, [None] * 10)}, "holds no labeled row"),
         ({"y": [None] * 10}, "y holds no labeled row"),
         ({"y": Y[:9]}, "inconsistent numbers of samples"),
