@@ -173,3 +173,14 @@ def test_moons_lie_on_half_circles() -> None:
 def test_messages(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("n", [4, 7, 186])
+def test_spirals_end_where_they_are_labeled(n):
+    X, y, partial = make_two_spirals(n, noise=0.0, return_labeled=True, random_state=0)
+    radius = np.linalg.norm(X, axis=1)
+    # 0.4 times the angle, which goes from 1.8 to 8.5.
+    for code in (0, 1):
+        assert radius[y == code].min() == pytest.approx(0.72)
+        assert radius[y == code].max() == pytest.approx(3.4)
+        assert radius[partial == code] == pytest.approx([3.4])
