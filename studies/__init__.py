@@ -22,7 +22,7 @@ from studies import (  # each registers its tables
     transduction_digits,  # noqa: F401
     transduction_documents,  # noqa: F401
 )
-from studies.agreement import RANKS_HEAD, rank_lines, write_numbers
+from studies.agreement import RANKS_HEAD, rank_lines, read_numbers, write_numbers
 from studies.figures import can_draw, draw_cells
 from studies.registry import (
     SOURCES,
@@ -40,10 +40,20 @@ from studies.report import (
     listing,
     make_report,
     markdown_section,
+    report_of_numbers,
     update_page,
 )
 
-__all__ = ["SOURCES", "TABLES", "Report", "Run", "listing", "reproduce", "write_pages"]
+__all__ = [
+    "SOURCES",
+    "TABLES",
+    "Report",
+    "Run",
+    "listing",
+    "reproduce",
+    "rewrite_pages",
+    "write_pages",
+]
 
 
 def reproduce(ids: Sequence[str], run: Run | None = None) -> list[Report]:
@@ -117,6 +127,30 @@ def add_seconds(store: Path | None, table: str, seconds: float) -> float:
         file.write(f"{table} {seconds:.2f}\n")
     noted = (line.split() for line in path.read_text(encoding="utf-8").splitlines())
     return sum(float(spent) for each, spent in noted if each == table)
+
+
+def rewrite_pages(folder: Path) -> list[Path]:
+    """Write the Markdown sections of all tables again that have their numbers beside the pages.
+
+    For a change of how they look: nothing is run, figures stay as they are, and sections without
+    numbers too.
+    """
+    paths = []
+    for source in SOURCES:
+        path = folder / f"{source.lower()}.md"
+        sections = {}
+        for table in (each for each in TABLES.values() if each.source == source):
+            numbers = read_numbers(folder, table.id)
+            if numbers is not None and not numbers.empty:
+                report = report_of_numbers(table, numbers)
+                image = folder / "images" / f"{table.id}.png"
+                sections[table.id] = markdown_section(report, has_image=image.is_file())
+        if sections and path.is_file():
+            old = path.read_text(encoding="utf-8")
+            new = update_page(old, sections, source=source, as_html=False)
+            path.write_text(new, encoding="utf-8")
+            paths.append(path)
+    return paths
 
 
 def write_pages(

@@ -11,7 +11,7 @@ import click
 import pandas as pd
 
 from leaven.plotting import plot_learning_curves
-from studies import TABLES, Run, listing, reproduce, write_pages
+from studies import TABLES, Run, listing, reproduce, rewrite_pages, write_pages
 from studies.agreement import agreement_lines, update_agreement
 from studies.registry import find_tables, is_installed
 
@@ -54,7 +54,8 @@ def main(
     """Run published experiments again and put our numbers beside the printed ones.
 
     TABLE is an id such as S1-3.3, a source such as S1, or "all"; "list", or nothing, lists all;
-    "agreement" counts how many numbers of the tables in OUT agree with the published ones.
+    "agreement" counts how many numbers of the tables in OUT agree with the published ones, and
+    "pages" writes the Markdown pages in OUT again from the numbers beside them.
     A run that was stopped resumes where it stopped. Tables that are on the page already stay
     there.
     """
@@ -66,6 +67,9 @@ def main(
             click.echo("\n".join(agreement_lines(out)))
         else:
             update_agreement(page, out)
+        return
+    if tables == ("pages",):
+        click.echo(f"Written to {' and '.join(map(str, rewrite_pages(out)))}")
         return
     if jobs == 0:
         raise click.UsageError("--jobs must not be 0. Use 1, or -1 for all cores.")

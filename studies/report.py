@@ -152,6 +152,8 @@ class Report:
             f"{len(cells)} published numbers have no standard error; ours differ from them by "
             f"{away.mean():.3f} on average and {away.max():.3f} at most."
         ]
+        if not self.table.number[0].isdigit():
+            return lines  # readings beside each other: the first one is no base for the others
         for method in self.table.methods[1:]:
             of_method = cells[(cells["method"] == method)]
             differ = of_method[of_method["published_difference"].abs() > 0]
@@ -184,9 +186,7 @@ def make_report(
             }
             row["se"] = float(values.std(ddof=1) / np.sqrt(len(values)))
             row |= _published(table, dataset, method, first)
-            # A printed number without a standard error has no z: ours alone would say what is near.
-            spread = np.hypot(row["se"], row["published_se"])
-            row["z"] = (row["mean"] - row["published"]) / spread if spread > 0 else np.nan
+            row["z"] = _z(row)
             row |= _against(of_set, method, first, table, row["published_difference"])
             row["choice"] = outcome.choices.get((str(dataset), method), "")
             rows.append(row)
@@ -198,6 +198,52 @@ def make_report(
     n_trials = int(results["trial"].nunique())
     cells = pd.DataFrame(rows, columns=COLUMNS)
     return Report(table, cells, missing, n_trials, lines, results, outcome.draw, seconds)
+
+
+def _z(row: dict[str, Any]) -> float:
+    """Difference of two means over its standard error.
+
+    A printed number without a standard error has none: ours alone would say what is near.
+    """
+    spread = np.hypot(row["se"], row["published_se"])
+    return float((row["mean"] - row["published"]) / spread) if spread > 0 else np.nan
+
+
+def report_of_numbers(table: Table, numbers: pd.DataFrame) -> Report:
+    """A report made from the numbers beside a page, without the trials behind them.
+
+    Parameters
+    ----------
+    table : Table
+    numbers : DataFrame
+        As :func:`studies.agreement.read_numbers` gives them.
+
+    Returns
+    -------
+    Report
+        Without failed trials, of which the numbers know nothing.
+    """
+    rows = []
+    for row in numbers.to_dict("records"):
+        row["z"] = _z(row)
+        row["sign"] = row["sign"] if row["trials"] >= FEWEST_PAIRS else np.nan
+        known = np.isfinite(row["published_se"])
+        row["published_sign"] = row["published_sign"] if known else np.nan
+        row["choice"] = row["choice"] if isinstance(row["choice"], str) else ""
+        rows.append(row)
+    counts = numbers.groupby("dataset", sort=False)["trials"].max()
+    trials = [(name, trial) for name, n in counts.items() for trial in range(int(n))]
+    here = table.here()
+    missing = [name for name in table.datasets if name not in here]
+    return Report(
+        table,
+        pd.DataFrame(rows, columns=COLUMNS),
+        missing,
+        int(counts.max()),
+        [],
+        pd.DataFrame(trials, columns=["dataset", "trial"]),
+        seconds=float(numbers["seconds"].iloc[0]),
+    )
 
 
 def _published(table: Table, dataset: str, method: str, first: str) -> dict[str, float]:
@@ -297,14 +343,16 @@ def head_lines(report: Report) -> list[str]:
     ]
 
 
-def markdown_section(report: Report) -> str:
-    """One table as Markdown."""
+def markdown_section(report: Report, *, has_image: bool | None = None) -> str:
+    """One table as Markdown; whether there is an image is for the report to tell, by default."""
+    if has_image is None:
+        has_image = report.draw is not None or can_draw(report.cells)
     header, rows = table_cells(report)
     lines = [f"## {report.table.id}: {report.table.title}", ""]
     for text in head_lines(report):
         lines += [escape_markdown(text), ""]
     lines += [f"- {escape_markdown(text)}" for text in report.summary()]
-    if report.draw is not None or can_draw(report.cells):
+    if has_image:
         lines += ["", f"![{escape_markdown(report.table.title)}](images/{report.table.id}.png)"]
         if report.table.printed_figure:
             lines += ["", escape_markdown(f"In the source: {report.table.printed_figure}")]

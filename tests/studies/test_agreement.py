@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from studies import Run, reproduce, write_pages
 from studies.__main__ import main
 from studies.agreement import (
     Agreement,
@@ -61,6 +62,22 @@ def test_the_table_adds_up(tmp_path: Path) -> None:
     assert lines[-1].startswith("Not run with the present studies: ")
     assert "S1-3.5" in lines[-1]
     assert "S1-3.4" not in lines[-1]
+
+
+@pytest.mark.parametrize("n_trials", [2, 6])
+def test_a_page_from_its_numbers_is_the_page_of_the_run(
+    n_trials: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LEAVEN_DATA", raising=False)
+    run = Run(n_trials=n_trials, datasets=("iris", "wine"))
+    write_pages(reproduce(["S1-3.4"], run), tmp_path, as_html=False)
+    page = tmp_path / "s1.md"
+    as_run = page.read_text(encoding="utf-8")
+    assert ("SSNB: ours" in as_run) == (n_trials == 6)
+    page.write_text(as_run.replace("| iris | ", "| iris | old "), encoding="utf-8")
+    result = CliRunner().invoke(main, ["pages", "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert page.read_text(encoding="utf-8") == as_run
 
 
 def test_the_page_keeps_the_rest(tmp_path: Path) -> None:
