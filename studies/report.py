@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -200,7 +200,7 @@ def make_report(
     return Report(table, cells, missing, n_trials, lines, results, outcome.draw, seconds)
 
 
-def _z(row: dict[str, Any]) -> float:
+def _z(row: Mapping[Any, Any]) -> float:
     """Difference of two means over its standard error.
 
     A printed number without a standard error has none: ours alone would say what is near.
