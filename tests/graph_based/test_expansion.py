@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -32,6 +32,9 @@ def random_problem(seed, n=8, k=3):
     return W + W.T, labels, np.arange(n) >= k, costs
 
 
+# Edges between two other classes decide in these; they do in three of a hundred.
+@example(16, 0)
+@example(25, 1)
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10_000), st.integers(0, 2))
 def test_a_move_is_the_best_of_all_subsets(seed, alpha):
