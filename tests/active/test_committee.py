@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from leaven.active import QueryByCommittee, kl_to_consensus, vote_entropy
+from leaven.active import QueryByCommittee, _committee, kl_to_consensus, vote_entropy
 from leaven.active._committee import bootstrap
 from leaven.active._density import kl_density
 from leaven.active._em_committee import em_member, expected_model, supervised_twin
@@ -334,6 +334,21 @@ def test_em_settles_what_few_labels_leave_open():
     late = QueryByCommittee("kl", committee="posterior-em", n_members=15, random_state=0)
     for model in (alone, SemiSupervisedGaussianNB().fit(X, y)):
         assert late.scores(model, pool, X, y).mean() < 0.2 * early.scores(alone, pool).mean()
+
+
+@pytest.mark.parametrize(("committee", "n_runs"), [("posterior", 0), ("posterior-em", 3)])
+def test_each_member_of_one_committee_alone_runs_em(committee, n_runs, monkeypatch):
+    X, truth = blobs(40, 2)
+    y = np.where(np.arange(40) < 12, truth, -1)
+    model, runs = SemiSupervisedGaussianNB().fit(X, y), []
+
+    def counted(*args, **kwargs):
+        runs.append(args)
+        return em_member(*args, **kwargs)
+
+    monkeypatch.setattr(_committee, "em_member", counted)
+    QueryByCommittee(committee=committee, n_members=3, random_state=0).scores(model, X, X, y)
+    assert len(runs) == n_runs
 
 
 def test_posterior_needs_rows_and_one_component():
