@@ -248,14 +248,21 @@ def test_graph_of_maps(digits: Any) -> None:
     distance = som_distance(maps)
     graph = KNNGraph(3, metric=som_distance, weight="binary").build(maps)
     np.fill_diagonal(distance, np.inf)
-    third = np.sort(distance, axis=1)[:, 2]
+    # Equal maps count as one: the third nearest of the others.
+    _, first, kind, counts = np.unique(
+        maps, axis=0, return_index=True, return_inverse=True, return_counts=True
+    )
+    kind = kind.reshape(-1)
+    others = distance[:, first]
+    others[np.arange(60), kind] = np.inf
+    third = np.sort(others, axis=1)[:, 2]
     joined = graph.adjacency.toarray() > 0
     # Every edge is among the three nearest of one end; where no tie leaves a choice, all are.
     near = distance <= third[:, None] + 1e-9
     assert not (joined & ~(near | near.T)).any()
-    clear = near.sum(axis=1) == 3
+    clear = (near.sum(axis=1) == 3) & ~near[:, counts[kind] > 1].any(axis=1)
     assert joined[clear][near[clear]].all()
-    assert clear.sum() > 20
+    assert clear.sum() > 10
 
 
 def test_steps_are_the_manhattan_metric(digits: Any) -> None:
