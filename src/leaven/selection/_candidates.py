@@ -42,10 +42,6 @@ _WEIGHTS = (0.01, 0.1, 1.0)
 # rows to one class; naive Bayes without EM hardly depends on it.
 _SPARSE_ALPHA = 0.01
 
-# Change of the objective at which EM stops there: a third of the iterations of the default, and on
-# newsgroups as many texts right or more.
-_SPARSE_TOL = 1e-4
-
 # Of the variances of a class towards their mean, so that a single label per class is enough.
 _SHRINKAGE = 0.1
 
@@ -140,9 +136,7 @@ def _naive_bayes_em(problem: Problem) -> Any:
     if problem.values == "continuous":
         # One Gaussian per class without covariances is naive Bayes; see _SHRINKAGE.
         return SemiSupervisedGaussianMixture(covariance_type="diag", shrinkage=_SHRINKAGE)
-    if problem.is_sparse:
-        return SemiSupervisedMultinomialNB(alpha=_SPARSE_ALPHA, tol=_SPARSE_TOL)
-    return SemiSupervisedMultinomialNB()
+    return SemiSupervisedMultinomialNB(alpha=_SPARSE_ALPHA if problem.is_sparse else 1.0)
 
 
 def _k_best(problem: Problem) -> int:
