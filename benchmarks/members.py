@@ -6,6 +6,7 @@
     python benchmarks/members.py gain DIRECTORY
     python benchmarks/members.py trial DIRECTORY
     python benchmarks/members.py shift DIRECTORY
+    python benchmarks/members.py rates DIRECTORY
 
 ``collect`` fits every default candidate of ``leaven.selection`` on the tables of
 ``benchmarks/safe.py`` and keeps its class probabilities, of held-out labels and of unlabeled rows,
@@ -38,6 +39,10 @@ other tables.
 ``shift`` prints what is gained by shifting the classes to the proportions of the unlabeled rows:
 estimated by one or more steps of expectation maximization, or known, with the standard error over
 tables and the worst of them.
+
+``rates`` prints accuracy, log loss and calibration error of the combination, tables and texts
+apart, where a held-out row counts for more or less in the temperature of each candidate; 0 leaves
+these at their values for other tables. Texts are collected by name: ``--sets "texts, comp" ...``.
 """
 
 from __future__ import annotations
@@ -53,7 +58,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
-from safe import LABELS, calibration_error, few_labels, prepare, set_names
+from safe import LABELS, TEXTS, calibration_error, few_labels, prepare, set_names
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 from scipy.stats import norm, rankdata
@@ -70,6 +75,7 @@ from leaven.selection import (
     Candidate,
     Folds,
     Member,
+    _pool,
     combine_held_out,
     compare_answers,
     draw_folds,
@@ -97,6 +103,7 @@ POWERS = np.exp(np.linspace(-2.5, 2.0, 46))  # temperatures to choose from, 10% 
 MOST_ROWS = 200  # per run, to learn weights from
 RATES = (0.0, 0.5, 2.0, 4.0)  # multiples of the shipped learning rate of the weights
 EM_STEPS = (1, 2, 3, 5)  # towards the proportions of the unlabeled rows
+MEMBER_RATES = (0.0, 0.1, 0.25, 0.5, 1.0)  # of a held-out row in a candidate's temperature
 PENALTY = 5e-4  # of squared log weights: with 50 tables they must not run away
 
 
@@ -389,6 +396,23 @@ def shift(directory):
     print(f"\nworst table:\n{by_labels.min().T.round(1).to_string()}")
 
 
+def rates(directory):
+    """What held-out rows are worth in the temperatures of the candidates."""
+    shipped = {each.name: each.member for each in _shipped_candidates()}
+    runs, rows = read_runs(directory), []
+    usual = _pool.MEMBER_RATE
+    for rate in MEMBER_RATES:
+        _pool.MEMBER_RATE = rate
+        for r in runs:
+            kind = "texts" if r["set"] in TEXTS else "tables"
+            rows.append({"kind": kind, "rate": rate} | _measure(r, combine(r, shipped)))
+    _pool.MEMBER_RATE = usual
+    table = pd.DataFrame(rows)
+    by_set = table.groupby(["kind", "labels", "rate", "set"]).mean()
+    print(f"{len(runs)} runs; shipped {usual}")
+    print(by_set.groupby(["kind", "labels", "rate"]).mean().round(3).to_string())
+
+
 def gain_table(runs):
     """Change, promise and true gain of every run with a change."""
     candidates = _shipped_candidates()
@@ -469,7 +493,7 @@ def _measure(run, P):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("step", choices=["collect", "compare", "gain", "trial", "shift"])
+    parser.add_argument("step", choices=["collect", "compare", "gain", "trial", "shift", "rates"])
     parser.add_argument("directory", type=Path)
     parser.add_argument("--labels", nargs="*", type=int, default=list(LABELS))
     parser.add_argument("--draws", type=int, default=2)
@@ -479,7 +503,7 @@ def main():
     parser.add_argument("--trial", nargs="*", choices=list(TRIALS), default=[])
     options = parser.parse_args()
     if options.step != "collect":
-        steps = {"compare": compare, "gain": gain, "trial": trial, "shift": shift}
+        steps = {"compare": compare, "gain": gain, "trial": trial, "shift": shift, "rates": rates}
         return steps[options.step](options.directory)
     options.directory.mkdir(parents=True, exist_ok=True)
     Parallel(n_jobs=options.jobs)(

@@ -69,11 +69,11 @@ def estimate_proportions(
     .. math:: \prod_j \Big(\sum_c q_c C_{cj}\Big)^{n r_j} \prod_c q_c^{m_c} ,
 
     with the label counts m, or without them, and a number of draws n in proportion to the
-    labels, as long as the confusions are known that well: if three of five labels of a class are
-    taken for another one, hardly anybody knows how many of its rows are. This is the correction of
-    class shares by a confusion matrix [1]_, found by expectation maximization. The prior is
-    empirical: equal classes, or a Dirichlet distribution of unknown concentration, weighted by how
-    well each explains the data.
+    labels, or fewer where the confusions are uncertain: that three of five labels of a class are
+    taken for another one says little about its other rows. This is the correction of class shares
+    by a confusion matrix [1]_, found by expectation maximization. The prior is empirical: equal
+    classes, or a Dirichlet distribution of unknown concentration, weighted by how well each
+    explains the data.
 
     Parameters
     ----------

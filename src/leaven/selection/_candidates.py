@@ -37,9 +37,9 @@ SUPERVISED, SEMI_SUPERVISED = "supervised", "semi-supervised"
 # much as the labels, to each counting as a label does.
 _WEIGHTS = (0.01, 0.1, 1.0)
 
-# Pseudo-count of naive Bayes with EM on sparse rows. These are mostly tf-idf of texts, whose few
-# units per row vanish beside a count of one for each of ten thousand words, so that EM gives all
-# rows to one class; naive Bayes without EM hardly depends on it.
+# Pseudo-count of naive Bayes with EM on sparse rows. These are mostly tf-idf of texts: a row sums
+# to a few units, which vanish beside a count of one for each of ten thousand words, and EM then
+# drifts to one class.
 _SPARSE_ALPHA = 0.01
 
 # Of the variances of a class towards their mean, so that a single label per class is enough.

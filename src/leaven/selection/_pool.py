@@ -42,13 +42,14 @@ LOG_TEMPERATURE = -0.1
 # outweigh it and four do not.
 TEMPERATURE_SCALE = 0.5
 
-# What a held-out row counts for in the temperature of a candidate: with all of it five labels per
-# class are fitted too closely, with a quarter texts have what they need (benchmarks/members.py).
+# What a held-out row counts for in the temperature of a candidate. All of it fits tables with five
+# labels per class too closely, nothing leaves linear classifiers of texts without weight
+# (`python benchmarks/members.py rates DIRECTORY`).
 MEMBER_RATE = 0.25
 
 # The log temperature is searched this far on both sides of the center, first on a grid: with the
-# heavy tails of the prior there may be two maxima. Linear classifiers of texts in twenty classes
-# give the true one hardly more than the others, and need the power 30.
+# heavy tails of the prior there may be two maxima. The range is wide because linear classifiers of
+# texts in twenty classes give the true one hardly more than the others.
 _LOG_RANGE, _LOG_STEPS = 4.5, 37
 
 
@@ -194,9 +195,8 @@ def member_temperature(
 
     :func:`fit_temperature` of the logarithms that :func:`tempered_log` takes the power of, with
     the temperature on other tables as the center of the prior, and rows that count a quarter.
-    Without it the likelihood of a
-    candidate that is right and diffident would be below that of one that is often wrong and says
-    so: on newsgroups linear classifiers had no weight beside graphs that were right less often.
+    Without it an underconfident candidate that is mostly right would have a lower likelihood than
+    a well-calibrated one that is often wrong, as linear classifiers of texts have beside graphs.
 
     Parameters
     ----------

@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-# Steps of expectation maximization. Its limit are the most likely proportions if the probabilities
+# Steps of expectation maximization. Its limit is the most likely proportions if the probabilities
 # hold, but those from few labels hold only roughly, and each step moves on in the direction of
 # their error: one step gains as much as two on average, and costs less where it is wrong
-# (`python benchmarks/members.py shift DIRECTORY`). Proportions that are corrected by the confusions
-# of held-out labels lost up to twenty points where a class has five labels.
+# (`python benchmarks/members.py shift DIRECTORY`). A correction by the confusions of held-out
+# labels divides by the recall of a class, of which five labels say next to nothing.
 STEPS = 1
 
 # Labels of a class with which half of the shift is made: with five, all of it gained nothing.

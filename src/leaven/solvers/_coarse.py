@@ -192,7 +192,7 @@ class CoarseSpace:
 
     def deflated(self, P: NDArray[Any], out: NDArray[Any]) -> None:
         """Write ``(S - S Z E⁻¹ Zᵀ S) P`` into ``out``, in single precision."""
-        # The unit diagonal is a copy, which takes less than a product of so many entries.
+        # The diagonal is one: copying P is cheaper than multiplying by it.
         np.copyto(out, P)
         add_product(self._off_diagonal, P, out)
         z = self._inverse @ (self._Zt_single @ out).astype(np.float64)
