@@ -40,9 +40,10 @@ other tables.
 estimated by one or more steps of expectation maximization, or known, with the standard error over
 tables and the worst of them.
 
-``rates`` prints accuracy, log loss and calibration error of the combination, tables and texts
-apart, where a held-out row counts for more or less in the temperature of each candidate; 0 leaves
-these at their values for other tables. Texts are collected by name: ``--sets "texts, comp" ...``.
+``rates`` prints accuracy, log loss and calibration error of the combination where a held-out row
+counts for more or less in the temperature of each candidate; 0 leaves these at their values for
+other tables. Texts have ``Member`` numbers of their own, and a directory of their own: ``collect
+DIRECTORY --sets "texts, comp" ...``.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 from safe import LABELS, TEXTS, calibration_error, few_labels, prepare, set_names
+from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 from scipy.stats import norm, rankdata
@@ -99,7 +101,7 @@ from leaven.selection._shift import STEPS, class_shift, known_shift
 FIRST_DRAW = 100  # safe.py has the draws below
 FEWEST_ROWS = 50  # unlabeled, to measure on
 FLOOR = 1e-3  # of a probability in the log loss
-POWERS = np.exp(np.linspace(-2.5, 2.0, 46))  # temperatures to choose from, 10% apart
+POWERS = np.exp(np.linspace(-2.5, 4.0, 66))  # temperatures to choose from, 10% apart
 MOST_ROWS = 200  # per run, to learn weights from
 RATES = (0.0, 0.5, 2.0, 4.0)  # multiples of the shipped learning rate of the weights
 EM_STEPS = (1, 2, 3, 5)  # towards the proportions of the unlabeled rows
@@ -278,19 +280,22 @@ def learned_members(runs, members, *, equal):
     return {name: Member(weights[name], temperatures[name]) for name in temperatures}
 
 
-def _shipped_candidates():
-    """Those of any problem: two classes and dense rows skip none."""
-    problem = standard_problem(
-        np.random.default_rng(0).random((20, 2)), np.arange(20) % 3 - 1, [0, 1]
-    )
-    return make_candidates(None, problem)
+def _shipped_candidates(runs):
+    """Those of the kind of problem that was collected: two classes skip none."""
+    kinds = {r["set"] in TEXTS for r in runs}
+    if len(kinds) > 1:
+        raise SystemExit("Collect tables and texts in directories of their own.")
+    X = np.random.default_rng(0).random((20, 2))
+    X = sparse.csr_matrix(X) if kinds == {True} else X
+    candidates = make_candidates(None, standard_problem(X, np.arange(20) % 3 - 1, [0, 1]))
+    return [each for each in candidates if each.skipped is None]
 
 
 def compare(directory):
     runs = read_runs(directory)
     for r in runs:
         r["losses"] = temperature_losses(r)
-    candidates = _shipped_candidates()
+    candidates = _shipped_candidates(runs)
     shipped = {each.name: each.member for each in candidates}
     alone = {each.name: each.member for each in candidates if each.kind == SUPERVISED}
     ways = {"as shipped": [], "learned": [], "equal": [], "supervised": []}
@@ -335,7 +340,7 @@ def trial(directory):
     runs = read_runs(directory)
     for r in runs:
         r["losses"] = temperature_losses(r)
-    shipped = {each.name: each.member for each in _shipped_candidates()}
+    shipped = {each.name: each.member for each in _shipped_candidates(runs)}
     on_trial = sorted({name for r in runs for name in r["names"]} - set(shipped))
     rows = []
     for left_out in sorted({family(r["set"]) for r in runs}):
@@ -370,9 +375,9 @@ def _trial_row(run, shipped, powers):
 
 def shift(directory):
     """Accuracy gained by a shift to estimated or to known proportions, on average and at worst."""
-    shipped = {each.name: each.member for each in _shipped_candidates()}
-    rows = []
-    for r in read_runs(directory):
+    runs, rows = read_runs(directory), []
+    shipped = {each.name: each.member for each in _shipped_candidates(runs)}
+    for r in runs:
         found = combined(r, shipped)
         P, n_classes = found.pool.combine(_by_name(r)), r["P"].shape[2]
         counts = np.bincount(r["y"], minlength=n_classes)
@@ -398,24 +403,21 @@ def shift(directory):
 
 def rates(directory):
     """What held-out rows are worth in the temperatures of the candidates."""
-    shipped = {each.name: each.member for each in _shipped_candidates()}
     runs, rows = read_runs(directory), []
+    shipped = {each.name: each.member for each in _shipped_candidates(runs)}
     usual = _pool.MEMBER_RATE
     for rate in MEMBER_RATES:
         _pool.MEMBER_RATE = rate
-        for r in runs:
-            kind = "texts" if r["set"] in TEXTS else "tables"
-            rows.append({"kind": kind, "rate": rate} | _measure(r, combine(r, shipped)))
+        rows += [{"rate": rate} | _measure(r, combine(r, shipped)) for r in runs]
     _pool.MEMBER_RATE = usual
-    table = pd.DataFrame(rows)
-    by_set = table.groupby(["kind", "labels", "rate", "set"]).mean()
+    by_set = pd.DataFrame(rows).groupby(["labels", "rate", "set"]).mean()
     print(f"{len(runs)} runs; shipped {usual}")
-    print(by_set.groupby(["kind", "labels", "rate"]).mean().round(3).to_string())
+    print(by_set.groupby(["labels", "rate"]).mean().round(3).to_string())
 
 
 def gain_table(runs):
     """Change, promise and true gain of every run with a change."""
-    candidates = _shipped_candidates()
+    candidates = _shipped_candidates(runs)
     shipped = {each.name: each.member for each in candidates}
     alone = {each.name: each.member for each in candidates if each.kind == SUPERVISED}
     rows = []

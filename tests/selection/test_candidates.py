@@ -222,3 +222,17 @@ def test_naive_bayes_with_em_has_a_small_pseudo_count_on_texts() -> None:
     assert np.mean(right) > np.mean(usual) + 0.02  # 0.78 and 0.71
     dense = standard_problem(X.toarray(), codes, np.array([0, 1]))
     assert getattr(make_candidates(["naive-bayes-em"], dense)[0].estimator, "alpha", 1.0) == 1.0
+
+
+@pytest.mark.parametrize("values", ["binary", "counts", "nonnegative", "continuous"])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_texts_have_weights_and_temperatures_of_their_own(
+    values: str, form: Callable[[Any], Any]
+) -> None:
+    is_text = form is sparse.csr_matrix and values != "continuous"
+    for candidate in make_candidates(None, problem(values=values, form=form)):
+        recipe = RECIPES[candidate.name]
+        assert candidate.member == (is_text and recipe.text_member or recipe.member)
+        # Every candidate that takes texts has numbers for them, which differ.
+        if is_text and candidate.skipped is None:
+            assert candidate.member != recipe.member
