@@ -201,7 +201,8 @@ def run(name, per_class, draw, most_rows):
     P = found.probabilities[free]
     right = P.argmax(axis=1) == truth[free]
     confidence = P.max(axis=1)
-    flagged = rows_above_target(confidence, TARGET_ERROR)
+    n_tested = 0 if found.folds is None else len(found.folds.rows)
+    flagged = rows_above_target(confidence, TARGET_ERROR, n_tested)
     sets = prediction_sets(P, assessment.scores, 0.1, assessment.likely)
     # Each candidate by itself; those without weight in the combination were not fitted in it.
     alone = {each.name: each.probabilities[free] for each in found.fitted.candidates}

@@ -140,6 +140,15 @@ def test_the_fewest_rows_are_flagged(confidence: np.ndarray, target: float) -> N
     assert len(rest) == max(within, default=0)
 
 
+@pytest.mark.parametrize(("n_tested", "share"), [(0, 1 / 9), (1, 1 / 9), (8, 0.5), (72, 0.9)])
+def test_few_held_out_labels_aim_below_the_target(n_tested: int, share: float) -> None:
+    confidence = np.random.default_rng(0).random(200) ** 0.05
+    flagged = rows_above_target(confidence, 0.03, n_tested)
+    assert_array_equal(flagged, rows_above_target(confidence, 0.03 * share))
+    assert 0 < flagged.sum() < 200
+    assert flagged.sum() > rows_above_target(confidence, 0.03).sum()
+
+
 def test_bayes_rule_for_labels_that_may_be_wrong() -> None:
     # p = 0.2 for the given class, 10% wrong labels: 0.1 * 0.8 against 0.9 * 0.2.
     found = mislabeled_probability(np.array([0.2, 0.6]), 0.1)

@@ -36,8 +36,9 @@ from leaven.statistics import (
 # What is said of the unlabeled rows where it is neither "yes" nor "no".
 CANNOT_TELL, HARDLY = "cannot tell", "hardly"
 
-# Probability from which the verdict is "yes", and up to one minus which it is "no".
-LIKELY = 0.8
+# Probability from which the verdict is "yes", and up to one minus which it is "no". On 51 tables
+# "yes" was right in 71% of the cases from 0.8 on, and in 80% from 0.9 on.
+LIKELY = 0.9
 
 # Below this the selection bias is rounded away in a sentence, and not mentioned.
 _VISIBLE_BIAS = 0.005

@@ -137,7 +137,8 @@ def label_table(
     if options.target_error is None:
         review = hard_to_classify(chosen.probabilities, given, chosen.report)
     else:
-        review = review_for_target(chosen.probabilities, given, options.target_error)
+        n_tested = None if chosen.report is None else chosen.report.n_tested
+        review = review_for_target(chosen.probabilities, given, options.target_error, n_tested)
     result = _summarize(table, target, options, prepared, chosen, review)
     result = _with_details(result, prepared, options)
     result = _with_more_columns(result, target, prepared, options)

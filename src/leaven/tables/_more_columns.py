@@ -21,7 +21,10 @@ SEPARATOR = "|"
 
 
 def review_for_target(
-    probabilities: NDArray[np.float64], given: NDArray[np.bool_], target_error: float
+    probabilities: NDArray[np.float64],
+    given: NDArray[np.bool_],
+    target_error: float,
+    n_tested: int | None,
 ) -> Review:
     """Flag the rows to check by hand so that the others have the wanted error.
 
@@ -31,6 +34,8 @@ def review_for_target(
         Calibrated.
     given : bool array of shape (n_rows,)
     target_error : float
+    n_tested : int or None
+        Number of held-out labels that the probabilities were calibrated by.
 
     Returns
     -------
@@ -38,7 +43,7 @@ def review_for_target(
     """
     rows = np.zeros(len(given), dtype=bool)
     confidence = probabilities.max(axis=1)
-    rows[~given] = rows_above_target(confidence[~given], target_error)
+    rows[~given] = rows_above_target(confidence[~given], target_error, n_tested)
     highest = float(confidence[rows].max()) if rows.any() else None
     rule = (
         f"check these {int(rows.sum()):,} by hand, and at most {target_error:.0%} of the others "
