@@ -136,14 +136,3 @@ def test_smallest_entries_of_rows(n, width, seed):
     columns = _cells._smallest(D, k)
     assert_array_equal(np.take_along_axis(D, columns, axis=1), np.sort(D, axis=1)[:, :k])
     assert (np.diff(np.sort(columns, axis=1), axis=1) > 0).all()
-
-
-def test_both_ways_to_sort_by_owner_and_value_agree(monkeypatch):
-    rng = np.random.default_rng(2)
-    owner = np.repeat(np.arange(40), 12)[rng.permutation(480)]
-    value = rng.random(480).astype(np.float32)
-    packed = _cells._first_of_each(owner, value, 40, 5)
-    monkeypatch.setattr(_cells, "_OWNER_BITS", 2)
-    assert_array_equal(_cells._first_of_each(owner, value, 40, 5), packed)
-    for i in (0, 17, 39):
-        assert_allclose(value[packed[i]], np.sort(value[owner == i])[:5])
