@@ -11,7 +11,7 @@ from scipy.linalg import null_space
 from leaven.graph import Graph, KNNGraph
 from leaven.solvers import _coarse, _linear, solve_spd
 from leaven.solvers._block_cg import block_conjugate_gradients
-from leaven.solvers._coarse import CoarseSpace, aggregate, locality_order
+from leaven.solvers._coarse import CoarseSpace, aggregate, aggregate_in_order, locality_order
 
 
 def grounded(n, seed, n_features=3):
@@ -102,6 +102,31 @@ def test_rows_of_an_aggregate_are_neighbors_in_the_order():
     for part in rounds:
         changes = np.count_nonzero(np.diff(part[order]))
         assert changes == part.max()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_goes_on_where_the_aggregates_end(seed):
+    A = grounded(400, seed)
+    part, order = aggregate_in_order(A, 60)
+    assert_array_equal(part, aggregate(A, 60)[-1])
+    assert_array_equal(np.sort(order), np.arange(400))
+    assert np.count_nonzero(np.diff(part[order])) == part.max()
+    # Among the aggregates those with the strongest tie are next to each other too: what the rounds
+    # of the graph of aggregates, made by dense algebra, put together.
+    Z = np.eye(part.max() + 1)[part]
+    coarse = Z.T @ np.abs(A.toarray() - np.diag(A.diagonal())) @ Z
+    np.fill_diagonal(coarse, 0.0)
+    L = np.diag(Z.T @ A.diagonal()) - coarse
+    further = aggregate(sparse.csr_array(L), 1)
+    assert len(further) > 1
+    for joined in further:
+        assert np.count_nonzero(np.diff(joined[part][order])) == joined.max()
+
+
+def test_without_edges_there_are_no_aggregates():
+    part, order = aggregate_in_order(sparse.csr_array(np.diag([1.0, 2.0, 3.0])), 1)
+    assert part is None
+    assert_array_equal(order, [0, 1, 2])
 
 
 @pytest.mark.parametrize("seed", range(3))

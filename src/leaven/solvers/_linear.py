@@ -23,7 +23,7 @@ from scipy.sparse.linalg import splu
 from leaven._optional import import_optional, is_installed
 from leaven._threads import one_thread
 from leaven.solvers._block_cg import block_conjugate_gradients
-from leaven.solvers._coarse import CoarseSpace, aggregate, locality_order, n_aggregates
+from leaven.solvers._coarse import CoarseSpace, aggregate_in_order, n_aggregates
 
 METHODS = ("auto", "direct", "cg", "amg", "propagation")
 
@@ -211,10 +211,13 @@ def _krylov(
     # Scaled to a unit diagonal, conjugate gradients need no Jacobi preconditioner. The rows are
     # put in order afterwards, so that an error names the row of the caller.
     root, S = _unit_diagonal(A)
-    rounds = aggregate(A, n_aggregates(A.shape[0])) if A.shape[0] > _COARSE_ABOVE else []
-    # Neighbors in the graph become neighbors in memory: at a million rows the products run four
-    # times as fast as in no order, and 1.5 times as fast as in reverse Cuthill-McKee order.
-    order = locality_order(rounds) if rounds else reverse_cuthill_mckee(A, symmetric_mode=True)
+    part = None
+    if A.shape[0] > _COARSE_ABOVE:
+        part, order = aggregate_in_order(A, n_aggregates(A.shape[0]))
+    if part is None:
+        order = reverse_cuthill_mckee(A, symmetric_mode=True)
+    # Neighbors in the graph become neighbors in memory: at half a million rows the products run
+    # five times as fast as in no order, and 1.6 times as fast as in reverse Cuthill-McKee order.
     root, S = root[order], sparse.csr_array(S[order][:, order])
     C = root[:, None] * B[order]
     x = np.zeros_like(C) if x0 is None else np.ascontiguousarray(x0[order] / root[:, None])
@@ -222,7 +225,7 @@ def _krylov(
     may_switch = method == "auto" and is_installed("pyamg")
     too_slow = method == "amg"
     if not too_slow:
-        coarse = _coarse_space(S, 1.0 / root, rounds[-1][order]) if rounds else None
+        coarse = None if part is None else _coarse_space(S, 1.0 / root, part[order])
         # Products of ten columns are too thin for two threads, which would wait for each other.
         with one_thread():
             n_iter, too_slow = block_conjugate_gradients(
