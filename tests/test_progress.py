@@ -88,3 +88,24 @@ def test_leaven_label_names_its_phases_on_a_terminal(tmp_path: Path) -> None:
     # Phases shorter than a redraw may be missed; the first and the result are always there.
     assert b"Starting" in seen
     assert b"Expect about" in seen
+
+
+def test_the_first_line_is_there_before_the_imports() -> None:
+    # Scikit-learn and pandas take a second or two, in which nothing was on the screen.
+    script = """
+import sys
+import leaven._progress
+import leaven.cli._common, leaven.cli._label
+
+def stop(keep):
+    print(*sorted(sys.modules.keys() & {"numpy", "scipy", "sklearn", "pandas"}), "|")
+    raise SystemExit(0)
+
+leaven._progress._new_bar = stop
+leaven.cli._label.is_terminal = lambda: True
+leaven.cli.main(["label", "rows.csv", "--target", "t"])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["|"], done.stderr

@@ -124,22 +124,26 @@ def is_terminal() -> bool:
 @contextlib.contextmanager
 def errors_as_one_line() -> Iterator[None]:
     """Turn the errors that a user can fix into the two above."""
-    from leaven.exceptions import MissingExtraError
-    from leaven.persistence import ModelFileError
-    from leaven.tables import TableError
-
     try:
         yield
-    except TableError as error:
-        raise BadInput(error.for_command_line()) from error
-    except (MissingExtraError, ModelFileError) as error:
-        raise BadInput(str(error)) from error
     except KeyboardInterrupt:
         raise Interrupted("interrupted.") from None
-    except BrokenPipeError:
-        raise  # click leaves quietly: the reader has seen enough.
-    except OSError as error:
-        raise Failed(f"{error.filename or 'the output'}: {error.strerror or error}.") from error
+    except (BrokenPipeError, click.ClickException):
+        raise  # click leaves quietly if the reader has seen enough, and prints its own errors.
+    except Exception as error:
+        # Here and not above: these imports take a second, before anything is on the screen.
+        from leaven.exceptions import MissingExtraError
+        from leaven.persistence import ModelFileError
+        from leaven.tables import TableError
+
+        if isinstance(error, TableError):
+            raise BadInput(error.for_command_line()) from error
+        if isinstance(error, (MissingExtraError, ModelFileError)):
+            raise BadInput(str(error)) from error
+        if isinstance(error, OSError):
+            message = f"{error.filename or 'the output'}: {error.strerror or error}."
+            raise Failed(message) from error
+        raise
 
 
 def console(*, err: bool) -> Any:
