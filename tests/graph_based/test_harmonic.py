@@ -192,7 +192,7 @@ def test_external_estimator_without_probabilities_counts_with_its_class():
 def test_default_prior_is_the_estimate():
     model = HarmonicClassifier(GivenGraph(W)).fit(X, Y)
     estimate = estimate_proportions(model.graph_, Y, 3)
-    given = HarmonicClassifier(GivenGraph(W), prior=estimate.proportions).fit(X, Y)
+    given = HarmonicClassifier(GivenGraph(W), prior=estimate.chosen).fit(X, Y)
     assert_allclose(model.label_distributions_, given.label_distributions_)
     assert_allclose(model.class_proportions_.standard_errors, estimate.standard_errors)
 

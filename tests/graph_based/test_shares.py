@@ -89,6 +89,7 @@ def test_posterior_against_integration_over_two_classes(counts):
     n = shares.draws_worth(C * 7)
     assert n < shares._DRAWS_PER_LABEL * 12
     m = np.array(counts if counts[0] != counts[1] else [0, 0])
+    equal = 0.9 if counts[0] == counts[1] else 0.5
     q = np.linspace(0, 1, 20_001)[1:-1]
     both = np.column_stack([q, 1 - q])
     likelihood = n * np.log(both @ C) @ answer + np.log(both) @ m
@@ -96,9 +97,9 @@ def test_posterior_against_integration_over_two_classes(counts):
     parts = []
     for alpha in shares._CONCENTRATIONS:
         log_density = gammaln(2 * alpha) - 2 * gammaln(alpha) + (alpha - 1) * np.log(both).sum(1)
-        parts.append(np.exp(likelihood + log_density) * (q[1] - q[0]) * (1 - shares._BALANCED))
+        parts.append(np.exp(likelihood + log_density) * (q[1] - q[0]) * (1 - equal))
     density = np.sum(parts, axis=0) / len(parts)
-    middle = np.exp(likelihood[len(q) // 2]) * shares._BALANCED
+    middle = np.exp(likelihood[len(q) // 2]) * equal
     mean = (density @ q + middle / 2) / (density.sum() + middle)
     square = (density @ q**2 + middle / 4) / (density.sum() + middle)
     # Laplace's method is good to a few percent here, in the spread to some more.
@@ -220,3 +221,22 @@ def test_groups_of_duplicates_are_next_to_disconnected(seed):
         assert_allclose(model.class_proportions_.proportions.sum(), 1.0)
         assert_allclose(model.label_distributions_.sum(axis=1), 1.0)
         assert (model.transduction_ == truth)[y < 0].mean() > 0.15  # one class has a tenth
+
+
+def test_classes_that_are_probably_equal_are_taken_for_equal():
+    # One label per class and an answer of 34 and 66%, as on a pair of newsgroups.
+    found = posterior_proportions(np.array([0.34, 0.66]), np.zeros((2, 2)), np.array([1, 1]))
+    assert 0.48 < found.proportions[0] < 0.499
+    assert_allclose(found.chosen, [0.5, 0.5])
+    sure = posterior_proportions(np.array([0.1, 0.9]), np.diag([30.0, 30.0]), np.array([30, 30]))
+    assert sure.probability_balanced < 0.01
+    assert_allclose(sure.chosen, sure.proportions)
+
+
+def test_a_sample_of_labels_counts_for_more_than_chosen_ones():
+    # The graph knows nothing; the labels of magic04 with one class cut, drawn as they come.
+    nothing, blind = np.array([0.5, 0.5]), np.full((2, 2), 20.0)
+    drawn = posterior_proportions(nothing, blind, np.array([1, 9]))
+    assert drawn.chosen[0] < 0.35
+    assert_allclose(posterior_proportions(nothing, blind, np.array([5, 5])).chosen, 0.5)
+    assert_allclose(posterior_proportions(nothing, blind, np.array([4, 6])).chosen, 0.5)

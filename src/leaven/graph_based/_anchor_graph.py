@@ -286,7 +286,7 @@ class AnchorGraphClassifier(TransductionMixin, BaseEstimator):
             counts = np.bincount(codes, minlength=k)
             shares = sums.answers / n_counted
             self.class_proportions_ = posterior_proportions(shares, confusions, counts)
-            self.prior_ = self.class_proportions_.proportions
+            self.prior_ = self.class_proportions_.chosen
         else:
             self.prior_ = class_prior(self.prior, codes, self.classes_)
         if self.form == "poisson":

@@ -141,7 +141,7 @@ class GraphClassifier(TransductionMixin, BaseEstimator):
         """Class proportions that a ``prior`` stands for; ``"auto"`` estimates them."""
         if isinstance(prior, str) and prior == "auto":
             self.class_proportions_ = estimate_proportions(self.graph_, codes, len(self.classes_))
-            return self.class_proportions_.proportions
+            return self.class_proportions_.chosen
         return class_prior(prior, codes, self.classes_)
 
     def _distributions(self, scores: NDArray[Any]) -> NDArray[Any]:

@@ -128,7 +128,7 @@ class _ManifoldClassifier(TransductionMixin, BaseEstimator):
         """What to take from the functions so that the unlabeled rows have the class shares."""
         if isinstance(self.prior, str) and self.prior == "auto":
             self.class_proportions_ = estimate_proportions(self.graph_, codes, len(self.classes_))
-            shares = self.class_proportions_.proportions
+            shares = self.class_proportions_.chosen
         else:
             shares = class_prior(self.prior, codes, self.classes_)
         if (shares == 0).any():

@@ -22,8 +22,9 @@ from leaven.solvers import solve_dirichlet
 
 # How many draws of the classes one label is worth at the most, see draws_worth.
 _DRAWS_PER_LABEL, _MOST_DRAWS = 8.0, 200.0
-# Many tables have classes of exactly the same size: the prior probability of that.
-_BALANCED = 0.9
+# Many tables have classes of exactly the same size: the prior probability of that where somebody
+# chose as many labels of each class, and where the labels are a sample.
+_BALANCED, _BALANCED_SAMPLE = 0.9, 0.5
 # Concentrations of the Dirichlet prior that are averaged over, from rugged to nearly uniform.
 _CONCENTRATIONS = 2.0 ** np.arange(-2, 7)
 # Before any label is left out: 80% right, worth two labels left out in all and one per class.
@@ -53,6 +54,28 @@ class ClassProportions:
     proportions: NDArray[np.float64]
     standard_errors: NDArray[np.float64]
     probability_balanced: float
+
+    @property
+    def chosen(self) -> NDArray[np.float64]:
+        """The proportions to aim at: equal ones if these are more likely than not.
+
+        The posterior mean is next to equal proportions then, but not equal, and with few labels
+        that is a difference: harmonic functions of texts differ by less than a percent from row to
+        row, and classes of 49 and 51% leave the first with hardly any row.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from leaven.graph_based import ClassProportions
+        >>> mean, error = np.array([0.49, 0.51]), np.array([0.04, 0.04])
+        >>> ClassProportions(mean, error, probability_balanced=0.9).chosen
+        array([0.5, 0.5])
+        >>> ClassProportions(mean, error, probability_balanced=0.3).chosen
+        array([0.49, 0.51])
+        """
+        if self.probability_balanced > 0.5:
+            return np.full(len(self.proportions), 1.0 / len(self.proportions))
+        return self.proportions
 
 
 def estimate_proportions(
@@ -237,7 +260,7 @@ def posterior_proportions(
     counts: NDArray[Any],
     *,
     draws_per_label: float = _DRAWS_PER_LABEL,
-    balanced: float = _BALANCED,
+    balanced: float | None = None,
 ) -> ClassProportions:
     """Average the proportions over priors of different concentration, by Laplace's method.
 
@@ -253,8 +276,9 @@ def posterior_proportions(
     draws_per_label : float, default=8.0
         How many draws of the classes the answer is worth for each label, at the most: fewer where
         the confusions are not known better, see :func:`draws_worth`.
-    balanced : float, default=0.9
-        Prior probability that all classes have the same size.
+    balanced : float, optional
+        Prior probability that all classes have the same size; by default 0.9, and 0.5 where the
+        numbers of labels differ and so are a sample.
 
     Returns
     -------
@@ -278,7 +302,10 @@ def posterior_proportions(
     n = min(draws_per_label * float(counts.sum()), _MOST_DRAWS, draws_worth(C))
     C /= C.sum(axis=1, keepdims=True)
     # Equal counts were chosen by somebody; they are no sample of the classes.
-    sampled = counts.astype(float) if len(np.unique(counts)) > 1 else np.zeros(k)
+    is_sample = len(np.unique(counts)) > 1
+    sampled = counts.astype(float) if is_sample else np.zeros(k)
+    if balanced is None:
+        balanced = _BALANCED_SAMPLE if is_sample else _BALANCED
 
     equal = np.full(k, 1.0 / k)
     centers, spreads = [equal], [np.zeros(k)]
