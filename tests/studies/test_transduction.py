@@ -47,6 +47,25 @@ def partly(n_labeled: int, order: np.ndarray) -> np.ndarray:
     return y
 
 
+def maps(per_class: int) -> np.ndarray:
+    return np.random.default_rng(per_class).integers(0, 9, (40, 12)).astype(float)
+
+
+def test_graphs_of_maps_from_distances_that_are_computed_once(monkeypatch):
+    monkeypatch.setitem(s4.VIEWS, "feature map", maps)
+    monkeypatch.setattr(s4, "NEIGHBORS_KEPT", 7)
+    M = maps(3)
+    found = s4.digit_graph("feature map", 3).adjacency.toarray()
+    expected = KNNGraph(5, metric=s4.som_distance).build(M).adjacency.toarray()
+    assert_allclose(found, expected, atol=1e-6)
+    weights = s4.affinities("feature map", 1.7, 3).adjacency.toarray()
+    fields = np.hypot(M[:, None, ::2] - M[None, :, ::2], M[:, None, 1::2] - M[None, :, 1::2])
+    by_hand = np.exp(-fields.sum(axis=2) / (2 * 1.7**2))
+    kept = weights > 0
+    assert 40 * 7 <= kept.sum() < 40 * 39
+    assert_allclose(weights[kept], by_hand[kept], rtol=1e-5)
+
+
 def test_settings_are_those_that_the_source_states():
     methods = documents.document_methods()
     assert methods["spectral transducer"].estimator.c == 3200  # section 2.4.4
