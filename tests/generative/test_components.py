@@ -53,6 +53,19 @@ def test_tree_merges_the_most_similar_groups(X, seed):
         before = as_sets(labels)
 
 
+def test_trees_that_are_kept_are_those_of_the_same_rows(monkeypatch):
+    monkeypatch.setattr(components, "MAX_TREES", 3)
+    rng = np.random.RandomState(5)
+    tables = [rng.random_sample((9, 4)) for _ in range(4)]
+    tables += [tables[0].astype(np.float32), tables[1][::-1]]
+    for _ in range(2):  # the second time some are kept, and some have been dropped
+        for n_clusters in (4, 2, 9):
+            for X in tables:
+                found = as_sets(agglomerate(X, n_clusters))
+                assert found == agglomerate_by_hand(X, n_clusters)
+    assert len(components._trees) == 3
+
+
 def test_tree_takes_empty_documents_and_refuses_too_many_rows(monkeypatch):
     X = np.array([[1.0, 0.0], [0.0, 0.0], [2.0, 0.1], [0.0, 0.0]])
     assert as_sets(agglomerate(X, 3)) == {frozenset({0, 2}), frozenset({1}), frozenset({3})}
