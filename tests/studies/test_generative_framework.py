@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from leaven.graph import KNNGraph
 from leaven.graph_based import MinCutClassifier
@@ -15,6 +15,7 @@ from studies.generative_framework import (
     ChosenNeighbors,
     SampleProtocol,
     abalones,
+    body,
     graph_methods,
     mixtures,
     odd_digits,
@@ -85,6 +86,24 @@ def test_methods_of_the_tables():
     assert graph_methods("MST", "digits", (2, 3))["min-cut"].candidates == (10,)
 
 
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("Subject: a\n\nOne.\n\nTwo.\n--\nName\n", "One.\n\nTwo."),
+        ("Subject: a\n\nIn article <1> b wrote:\n> No.\n| Nor this.\nYes.", "Yes."),
+        ("no header", ""),
+        ("a: b\n\n-- \nonly a signature", "-- \nonly a signature"),  # the rule is the first line
+    ],
+)
+def test_body_of_a_document(text, rest):
+    from sklearn.datasets import _twenty_newsgroups as peer
+
+    assert body(text) == rest
+    strip = peer.strip_newsgroup_header(text)
+    strip = peer.strip_newsgroup_quoting(peer.strip_newsgroup_footer(strip))
+    assert strip == rest
+
+
 def test_odd_digits_have_the_class_sizes_of_the_source():
     X, y = odd_digits()
     assert X.shape == (1797, 64)
@@ -98,8 +117,13 @@ def test_data_have_the_sizes_of_the_source():
     assert ((y == "5 to 9").sum(), (y == "10 to 15").sum()) == (2022, 1820)
     weights, y = words("talk")
     assert weights.shape == (8144, 600)
-    # Parts of rows of length one, times 100.
     lengths = np.sqrt(weights.power(2).sum(axis=1))
+    empty = lengths < 0.5  # documents that hold nothing but quotes, or no frequent word
+    assert_allclose(lengths[~empty], 1.0)
+    assert empty.mean() < 0.05
+    # Parts of rows of length one, times 100.
+    whole, _ = words("talk", "whole texts, times 100")
+    lengths = np.sqrt(whole.power(2).sum(axis=1))
     assert 90 < lengths.max() <= 100 + 1e-9
     counts, _ = words("talk", "counts")
     assert (counts.data == np.round(counts.data)).all()
