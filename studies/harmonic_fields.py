@@ -152,7 +152,8 @@ class LearnedScales(Transducer):
         codes = self._begin(X, y)
         key = (joblib.hash(X), joblib.hash(codes), self.max_iter)
         if key not in _learned:
-            _learned.clear()
+            while len(_learned) >= MOST_LEARNED:
+                _learned.pop(next(iter(_learned)))
             found = learn_length_scales(
                 X,
                 codes,
@@ -169,7 +170,10 @@ class LearnedScales(Transducer):
 
 
 _learned: dict[Any, Any] = {}
-"""The scales of the last fit: the same ones with and without class mass normalization."""
+"""Scales of the last draws: the same ones with and without class mass normalization, which a
+comparison runs on all draws one after the other."""
+
+MOST_LEARNED = 32
 
 
 # Data
