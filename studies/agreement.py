@@ -51,14 +51,15 @@ class Agreement:
     def __add__(self, other: Agreement) -> Agreement:
         return Agreement(*(a + b for a, b in zip(self.counts(), other.counts(), strict=True)))
 
+    def __sub__(self, other: Agreement) -> Agreement:
+        return Agreement(*(a - b for a, b in zip(self.counts(), other.counts(), strict=True)))
+
     def counts(self) -> tuple[int, ...]:
         """All counts, in the order of the fields."""
         return (self.numbers, self.within_2, self.within_3, self.clear, self.same_sign)
 
     def cells(self) -> list[str]:
-        """Cells of the table; published numbers without a standard error are not counted."""
-        if not self.numbers:
-            return ["no standard errors", "", "", ""]
+        """Cells of the table."""
         signs = f"{self.same_sign} of {self.clear}" if self.clear else ""
         share = self.within_3 / self.numbers
         return [str(self.numbers), str(self.within_2), f"{self.within_3} ({share:.0%})", signs]
@@ -77,6 +78,22 @@ def count_agreement(cells: pd.DataFrame) -> Agreement:
     return Agreement(len(z), int((z <= 2).sum()), int((z <= 3).sum()), len(clear), int(same.sum()))
 
 
+def distance_cells(cells: pd.DataFrame) -> list[str]:
+    """Cells of a table whose published numbers have no standard error.
+
+    How far ours are from them on average, and how many differences of two methods have the
+    published sign.
+    """
+    known = cells[cells["published"].notna()]
+    if known.empty:
+        return ["none printed", "", "", ""]
+    apart = (known["mean"] - known["published"]).abs().mean()
+    differ = known[known["published_difference"].abs() > 0]
+    same = int((differ["same_direction"].astype(str) == "True").sum())
+    signs = f"{same} of {len(differ)}" if len(differ) else ""
+    return [f"{len(known)}, without errors", f"{apart:.3g} apart", "", signs]
+
+
 def agreement_lines(folder: Path) -> list[str]:
     """A Markdown table of all tables that were run, with the sum of each source."""
     header = [
@@ -85,7 +102,7 @@ def agreement_lines(folder: Path) -> list[str]:
     ]  # fmt: skip
     lines = ["| " + " | ".join(header) + " |", "| --- |" + " ---: |" * 7 + " --- |"]
     for source in SOURCES:
-        total, seconds, n_run = Agreement(), 0.0, 0
+        total, redrawn, seconds, n_run = Agreement(), Agreement(), 0.0, 0
         for table in (each for each in TABLES.values() if each.source == source):
             cells = read_numbers(folder, table.id)
             if cells is None or cells.empty:
@@ -94,15 +111,21 @@ def agreement_lines(folder: Path) -> list[str]:
             spent = float(cells["seconds"].iloc[0])
             few, many = int(cells["trials"].min()), int(cells["trials"].max())
             row = [table.id, f"{few} to {many}" if few < many else str(many)]
-            row += [str(cells["dataset"].nunique()), *found.cells()]
+            counted = found.cells() if found.numbers else distance_cells(cells)
+            row += [str(cells["dataset"].nunique()), *counted]
             row += ["" if np.isnan(spent) else f"{spent:,.0f}", table.reading]
             lines.append("| " + " | ".join(row) + " |")
             # Readings beside each other are no tables of the source.
-            total += found if table.number[0].isdigit() else Agreement()
+            if table.number[0].isdigit():
+                total, redrawn = total + found, redrawn + (found if table.redrawn else Agreement())
             seconds, n_run = seconds + np.nan_to_num(spent), n_run + 1
         if n_run:
-            row = [f"**{source}, tables of the source**", "", "", *total.cells()]
+            counted = total.cells() if total.numbers else [""] * 4
+            row = [f"**{source}, tables of the source**", "", "", *counted]
             lines.append("| " + " | ".join([*row, f"{seconds:,.0f}", ""]) + " |")
+        if redrawn.numbers:
+            row = [f"**{source}, on data of the source**", "", "", *(total - redrawn).cells()]
+            lines.append("| " + " | ".join([*row, "", "without data drawn anew"]) + " |")
     not_run = [each for each in TABLES if read_numbers(folder, each) is None]
     if not_run:
         lines += ["", f"Not run with the present studies: {', '.join(not_run)}."]

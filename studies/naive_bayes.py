@@ -280,6 +280,7 @@ def add(
             quick=quick,
             needs=original,
             reading=" and ".join(readings),
+            redrawn="synthetic data sets" in title,
             trials=trials_of(number, datasets),
         )
     )

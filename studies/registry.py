@@ -133,6 +133,8 @@ class Table:
         What the source draws, for those who do not have it at hand.
     reading : str, default=""
         What was chosen by looking at the published numbers: agreement is then by construction.
+    redrawn : bool, default=False
+        Whether the data are drawn at random, so that they are not those of the source.
     trials : dict
         Number of trials of a data set, where it is not that of the protocol; 0 leaves it out
         unless a number of trials is asked for.
@@ -155,6 +157,7 @@ class Table:
     needs: Callable[[str], str] = str
     printed_figure: str = ""
     reading: str = ""
+    redrawn: bool = False
     trials: Mapping[str, int] = field(default_factory=dict)
 
     @property

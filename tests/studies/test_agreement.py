@@ -64,6 +64,28 @@ def test_the_table_adds_up(tmp_path: Path) -> None:
     assert "S1-3.4" not in lines[-1]
 
 
+def test_data_that_are_drawn_anew_are_counted_apart(tmp_path: Path) -> None:
+    save(cells(z=[0.0, 2.5, 4.0]), tmp_path, "S1-3.3")
+    save(cells(z=[5.0, 1.0]), tmp_path, "S1-3.6")
+    total, own = (line for line in agreement_lines(tmp_path) if line.startswith("| **S1"))
+    assert total.startswith("| **S1, tables of the source** |  |  | 5 | 2 | 3 (60%) |")
+    assert own.startswith("| **S1, on data of the source** |  |  | 3 | 1 | 2 (67%) |")
+
+
+def test_numbers_without_standard_errors(tmp_path: Path) -> None:
+    frame = cells(
+        mean=[0.81, 0.83, 0.5], published=[0.87, 0.81, float("nan")], published_se=[None] * 3,
+        published_difference=[0.0, 0.06, float("nan")], same_direction=[False, True, False],
+    )  # fmt: skip
+    save(frame, tmp_path, "S0-3.1")
+    save(cells(published=[float("nan")], published_se=[None]), tmp_path, "S4-figure-14")
+    lines = agreement_lines(tmp_path)
+    row = next(line for line in lines if line.startswith("| S0-3.1 |"))
+    assert row.startswith("| S0-3.1 | 7 | 3 | 2, without errors | 0.04 apart |  | 1 of 1 | 12 |")
+    row = next(line for line in lines if line.startswith("| S4-figure-14 |"))
+    assert row.startswith("| S4-figure-14 | 7 | 1 | none printed |  |  |  | 12 |")
+
+
 @pytest.mark.parametrize("n_trials", [2, 6])
 def test_a_page_from_its_numbers_is_the_page_of_the_run(
     n_trials: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
