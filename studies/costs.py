@@ -62,7 +62,7 @@ def trials_of(number: str, names: Iterable[str]) -> dict[str, int]:
     >>> trials_of("3.4", ["iris", "pendigits", "letter"])
     {'iris': 100, 'pendigits': 100, 'letter': 25}
     >>> trials_of("4.1", ["iris", "magic04", "pendigits", "letter"])
-    {'iris': 100, 'magic04': 12, 'pendigits': 2, 'letter': 0}
+    {'iris': 100, 'magic04': 25, 'pendigits': 5, 'letter': 0}
     """
     found = {name: _trials(cost_of(number, name), number[0] in "45") for name in names}
     if number == "5.5":
