@@ -19,7 +19,7 @@ import pandas as pd
 
 from leaven.evaluation import trial_scores
 from leaven.statistics import wilcoxon_test
-from studies.costs import expected_seconds
+from studies.costs import WHOLE, expected_seconds
 from studies.figures import can_draw
 from studies.registry import SOURCES, TABLES, Outcome, Table
 
@@ -454,6 +454,7 @@ def update_page(page: str, sections: dict[str, str], *, source: str, as_html: bo
 def listing(tables: Sequence[Table]) -> list[str]:
     """All tables with their titles and data, a line each, after the sources they are of."""
     lines = []
+    every = 0.0
     for source in dict.fromkeys(table.source for table in tables):
         lines.append(f"{source}: {SOURCES[source].cite()}")
         total = 0.0
@@ -461,10 +462,12 @@ def listing(tables: Sequence[Table]) -> list[str]:
             here = table.here()
             counted = f"({len(here)} of {len(table.datasets)} data sets here)"
             line = f"  {table.id:8} {table.title} {counted}"
-            if table.trials:
-                seconds = expected_seconds(table.number, here)
+            if table.trials or table.id in WHOLE:
+                seconds = WHOLE.get(table.id) or expected_seconds(table.number, here)
                 line, total = f"{line}, about {seconds / 60:.0f} minutes", total + seconds
             lines.append(line)
         if total:
             lines.append(f"  The tables with a time take {total / 3600:.1f} hours of one core.")
+        every += total
+    lines.append(f"All sources: {every / 3600:.1f} hours of one core.")
     return lines
