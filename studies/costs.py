@@ -45,8 +45,8 @@ FITS = {
 }  # fmt: skip
 """How many times the cost of NB and SSNB a trial of a table has; the others have about one.
 
-Measured on whole tables (4.6, 5.4, 5.6 and 6.6) or three to ten data sets. Sorts by rank take longer
-on large ones (75 times on mushroom in tables 5.3 and 5.4).
+Measured on whole tables (4.6, 5.4, 5.6 and 6.6) or three to ten data sets. Sorts by rank take
+longer on large ones (75 times on mushroom in tables 5.3 and 5.4).
 """
 
 SHARED = {"5.5": "5.4"}
