@@ -1,12 +1,13 @@
 """Speed of the graph layer and of harmonic functions, as ratios to peers in the same run.
 
-    python benchmarks/graph.py [exact] [search] [scale] [--largest N]
+    python benchmarks/graph.py [exact] [search] [scale] [--largest N] [--rows blobs normal]
 
 ``exact`` compares on 70,000 rows x 50 columns: the exact neighbor graph with scikit-learn's
 ``kneighbors_graph``, and the fit on a ready graph with the iterations of scikit-learn's
 ``LabelPropagation(kernel="knn")``. ``scale`` fits up to a million rows x 16 columns end to
 end with approximate neighbors and prints the growth of each step as a power of n. ``search``
-is the neighbor search alone, in processor time: its growth up to ``--largest`` rows, and beside
+is the neighbor search alone, in processor time: its growth up to ``--largest`` rows (in clusters
+and normal ones, or those named by ``--rows``), and beside
 faiss (if installed: an inverted file as wide as the recall needs, and all distances). With
 MNIST in the data directory (``LEAVEN_DATA``), ``exact`` uses it instead of made-up rows.
 """
@@ -139,10 +140,11 @@ def inverted_file(X, k, recall, n_sample=256):
     return index.nprobe
 
 
-def search(largest, recall=0.99, k=8):
+def search(largest, kinds, recall=0.99, k=8):
     sizes = [n for n in (16_000, 32_000, 64_000, 128_000, 256_000, 1_000_000) if n <= largest]
-    for name in ("blobs x 16", "normal x 20"):
-        if name.startswith("blobs"):
+    for kind in kinds:
+        name = {"blobs": "blobs x 16", "normal": "normal x 20"}[kind]
+        if kind == "blobs":
             X, _ = make_blobs(sizes[-1], 16, centers=400, cluster_std=3.0, random_state=0)
         else:
             X = np.random.default_rng(0).normal(size=(sizes[-1], 20))
@@ -206,11 +208,13 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("parts", nargs="*", default=["exact", "scale"])
     parser.add_argument("--largest", type=int, default=1_000_000)
+    kinds = ("blobs", "normal")
+    parser.add_argument("--rows", nargs="*", default=kinds, choices=kinds)
     options = parser.parse_args()
     if "exact" in options.parts:
         exact()
     if "search" in options.parts:
-        search(options.largest)
+        search(options.largest, options.rows)
     if "scale" in options.parts:
         scale(options.largest)
     sys.exit(0)

@@ -96,6 +96,7 @@ def test_blocks_of_any_size_find_the_same(monkeypatch):
     improve_neighbors(X, lists)
     monkeypatch.setattr(_descent, "_BLOCK", 300)
     monkeypatch.setattr(_descent, "_MERGED", 32)
+    monkeypatch.setattr(_descent, "_PAIRS", 50)
     monkeypatch.setattr(_descent, "_PAD", 3)
     improve_neighbors(X, small)
     assert_array_equal(small.index, lists.index)
@@ -117,13 +118,12 @@ def test_hubs_keep_the_nearest(monkeypatch, block):
     assert kept[owner == 20].all()
 
 
-def test_both_ways_to_drop_repeated_pairs_agree():
+def test_each_pair_is_kept_once_in_order():
     rng = np.random.default_rng(2)
     u, v = rng.integers(0, 12, size=(2, 300)).astype(np.int32)
-    pairs = np.unique(np.column_stack([u, v]), axis=0)
-    for n in (12, 2**31):  # pair and place fit into 64 bits, or not
-        chosen = _descent._first_of_pairs(u, v, n)
-        assert_array_equal(np.column_stack([u[chosen], v[chosen]]), pairs)
+    u[:280], v[:280] = 3, 5  # so often that a sum of 8 bits is over
+    expected = np.unique(np.column_stack([u, v]), axis=0)
+    assert_array_equal(np.column_stack(_descent._unique_pairs(u, v, 12)), expected)
 
 
 def test_both_ways_to_sort_by_owner_and_value_agree(monkeypatch):
@@ -149,7 +149,6 @@ def test_rows_leave_their_own_lists():
 def few_cells(monkeypatch):
     monkeypatch.setattr(_cells, "_CELL", 16)
     monkeypatch.setattr(_cells, "_REFINE_ABOVE", 2)
-    monkeypatch.setattr(_cells, "_COARSE_CELLS", 8)
 
 
 @pytest.mark.parametrize("recall", [0.8, 0.97, 0.995])
@@ -157,9 +156,9 @@ def test_the_search_reaches_the_recall_from_few_cells(monkeypatch, recall):
     few_cells(monkeypatch)
     X = np.random.default_rng(0).normal(size=(3_000, 8))
     search = CellSearch(X, recall=recall)
-    monkeypatch.setattr(
-        search, "_search_sorted", only_coarse(search._search_sorted)
-    )  # a search of as many cells as the recall needs would hide a refinement that fails
+    # A search of as many cells as the recall needs would hide a refinement that fails.
+    most = search._cells_to_search(9)
+    monkeypatch.setattr(search, "_search_sorted", only_coarse(search._search_sorted, most))
     distance, index = search.search(None, 9)
     exact = np.sort(cdist(X, X), axis=1)[:, :9]
     assert np.mean(distance <= exact[:, -1:] * (1 + 1e-4)) >= recall - 0.03
@@ -171,9 +170,9 @@ def test_the_search_reaches_the_recall_from_few_cells(monkeypatch, recall):
     assert_array_equal(again[1], index)
 
 
-def only_coarse(search):
+def only_coarse(search, most):
     def checked(queries, cell, k, n_searched):
-        assert n_searched == 8
+        assert n_searched == round(most / 6) < most
         return search(queries, cell, k, n_searched)
 
     return checked
