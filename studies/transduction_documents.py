@@ -293,6 +293,8 @@ register(
         "test, in 10 trials; the source does not say how large its test set is.",
         no_numbers(),
         terms_run,
+        printed_figure="by its text mutual information is the best measure at about 6,000 terms, "
+        "with 2 points less than all terms (7).",
         score="accuracy on the test documents",
         quick=(terms_name(1000),),
         needs=lambda name: "20news-18828",
