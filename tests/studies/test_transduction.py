@@ -7,6 +7,7 @@ import os
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.datasets import make_blobs
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -45,6 +46,17 @@ def partly(n_labeled: int, order: np.ndarray) -> np.ndarray:
     y = Y[order].astype(int)
     y[n_labeled:] = -1
     return y
+
+
+def test_terms_by_all_labels_do_not_look_at_the_rows_they_are_fitted_on(monkeypatch):
+    counts = np.array([[3, 0, 1, 2], [2, 0, 2, 1], [0, 2, 1, 3], [0, 4, 2, 2], [0, 1, 1, 1]])
+    y = np.array([0, 0, 1, 1, 1])
+    monkeypatch.setattr(documents, "documents", lambda: (sparse.csr_array(counts), y))
+    prepared.cache_clear()
+    terms = documents.TermsByAll("information-gain", 2).fit(counts[:1], y[:1])
+    # The first two words are in one class only, the others in every document.
+    assert_array_equal(terms.transform(sparse.csr_array(counts)).toarray(), counts[:, :2])
+    prepared.cache_clear()
 
 
 def maps(per_class: int) -> np.ndarray:
