@@ -2,9 +2,9 @@
 
 The source has 100 trials of everything. Here a data set has 100 trials in a table of single fits
 if they take at most ten minutes of one core, else 25. A table that searches for a parameter takes
-25 to 130 times as long: there a data set has 100 trials if they take at most two minutes, else 25,
+25 to 150 times as long: there a data set has 100 trials if they take at most two minutes, else 25,
 else as many as fit into that time, and it is left out if not even two do. With ten minutes for
-these too, all tables would take 15 hours of one core, half of them for cross-validation on a few
+these too, all tables would take 10 hours of one core, half of them for cross-validation on a few
 large data sets; two cores are to be through with everything in four hours.
 """
 
