@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.datasets import make_moons
+from sklearn.datasets import load_digits, make_moons
 from sklearn.linear_model import LinearRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -65,12 +65,25 @@ def test_number_of_eigenvectors():
     W = random_graph(1, 60)
     assert fitted(W, labels(2, 60, 20)).n_eigenvectors_ == 8  # a fifth of 40 labels
     assert fitted(W, labels(3, 60, 1)).n_eigenvectors_ == 6  # two per class
+    # Not about as many as labels.
+    assert fitted(W, labels(3, 60, 2)).n_eigenvectors_ == 4
+    assert fitted(W, labels(2, 60, 2)).n_eigenvectors_ == 3
+    assert fitted(W, labels(3, 60, 3)).n_eigenvectors_ == 6
     with pytest.raises(ValueError, match="n_eigenvectors=61, but the graph has 60 nodes"):
         fitted(W, labels(2, 60), n_eigenvectors=61)
     # All of them interpolate the labels.
     y = labels(3, 60)
     everything = fitted(W, y, n_eigenvectors=60)
     assert_allclose(everything.scores_[y >= 0], np.eye(3)[y[y >= 0]], atol=1e-6)
+
+
+def test_as_many_labels_as_two_eigenvectors_per_class_do_no_harm():
+    X, truth = load_digits(return_X_y=True)
+    y = np.full(len(truth), -1)
+    for c in range(10):
+        y[np.random.default_rng(c).choice(np.flatnonzero(truth == c), 2, replace=False)] = c
+    right = LaplacianEigenvectorClassifier().fit(X, y).transduction_ == truth
+    assert right[y < 0].mean() > 0.7  # 0.9 as a rule, and 0.5 with 20 eigenvectors
 
 
 def test_one_wrong_label_is_outvoted_on_two_moons():
