@@ -24,9 +24,9 @@ _SHARE = 0.2
 """Eigenvectors per label: "20% of the number of labeled points" in the paper's experiments."""
 
 _MOST_OF_LABELS = 0.75
-"""Eigenvectors per label where there would be about as many as labels. Least squares then must solve
-a nearly singular system exactly: with two labels per class digits are 48% right with 20 eigenvectors,
-89% with 15 and 87% with 30."""
+"""Eigenvectors per label where there would be about as many as labels. Least squares then must
+solve a nearly singular system exactly: with two labels per class digits are 48% right with 20
+eigenvectors, 89% with 15 and 87% with 30."""
 
 
 def fit_on_eigenvectors(
