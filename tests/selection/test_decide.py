@@ -24,7 +24,7 @@ from leaven.selection import (
     member_temperature,
     take_one,
 )
-from leaven.selection._decide import decide_without_folds
+from leaven.selection._decide import decide_without_folds, verdict_of
 from leaven.statistics import estimate_share
 
 
@@ -230,3 +230,11 @@ def test_one_candidate_whatever_the_others_do() -> None:
     assert take_one(candidate).params == {"em": {"w": 0.1}}
     assert take_one(candidate, {"w": 1.0}).params == {"em": {"w": 1.0}}
     assert take_one(candidate).kind == SEMI_SUPERVISED
+
+
+@pytest.mark.parametrize(
+    ("probability", "word"),
+    [(0.97, "yes"), (0.9, "yes"), (0.85, "cannot tell"), (0.15, "cannot tell"), (0.05, "no")],
+)
+def test_the_verdict_is_yes_from_nine_in_ten_on(probability: float, word: str) -> None:
+    assert verdict_of(probability) == word
