@@ -90,6 +90,19 @@ def test_rounds_end_at_the_true_neighbors():
     assert np.mean(np.sqrt(lists.distance) <= exact[:, -1:] + 1e-4) > 0.99
 
 
+def test_what_is_listed_already_is_not_listed_twice():
+    X, lists = random_lists(60, 6, 3, 2)
+    while improve_neighbors(X, lists):
+        pass
+    before = copy_of(lists)
+    lists.is_new[:] = True
+    # Few rows have more within their limit than is usual.
+    limit = lists.distance[:, 0].copy()
+    limit[::10] = lists.distance[::10, -1]
+    assert improve_neighbors(X, lists, limit) == 0
+    assert_array_equal(lists.index, before.index)
+
+
 def test_blocks_of_any_size_find_the_same(monkeypatch):
     X, lists = random_lists(300, 7, 4, 8)
     small = copy_of(lists)

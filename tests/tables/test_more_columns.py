@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
 
 from leaven.cli import main
+from leaven.selection import rows_above_target
 from leaven.tables import TableError, label_table
 
 
@@ -75,6 +76,20 @@ def test_low_confidence_is_left_empty():
     empty = found["kind_predicted"].isna()
     assert (empty == (full["kind_confidence"] < least)).mean() > 0.99
     assert (found["kind_predicted"][~empty] == full["kind_predicted"][~empty]).all()
+
+
+def test_target_error_leaves_a_margin_for_few_held_out_labels():
+    rows, _ = iris(per_class=4)
+    candidates = ["logistic-regression", "naive-bayes", "harmonic"]
+    options = {"candidates": candidates, "target_error": 0.05, "details": False}
+    result = label_table(rows, "kind", **options)
+    table, n_tested = result.table, result.chosen.report.n_tested
+    inferred = table["kind_source"] == "inferred"
+    confidence = result.chosen.probabilities[inferred].max(axis=1)
+    expected = rows_above_target(confidence, 0.05, n_tested)
+    assert n_tested == 12
+    assert_array_equal(table.loc[inferred, "kind_review"].to_numpy(dtype=bool), expected)
+    assert expected.sum() > rows_above_target(confidence, 0.05).sum()
 
 
 def test_target_error_flags_what_leaves_the_others_within_it():
