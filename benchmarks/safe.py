@@ -20,7 +20,9 @@ already are not computed again. Printed at the end, mean over sets at each numbe
   logistic regression and its self-training;
 - the expected calibration error (ten bins) of its confidence and of logistic regression, and the
   one that its confidences would have on average if they held exactly ("ece if exact"): with a few
-  hundred rows the accuracy of a bin differs from its confidence even then;
+  hundred rows the accuracy of a bin differs from its confidence even then; the same with the rows
+  of all draws of a set in one set of bins, and with the rows of all sets in one, each set counting
+  the same, and the accuracy in each bin of these;
 - the coverage and mean size of its 90% sets, the error among rows that are not flagged at a
   target of 5%, and the bias of the expected accuracy;
 - how often it says that the unlabeled rows helped, and how often that is true: against the same
@@ -165,12 +167,21 @@ def text_alternatives():
     }
 
 
+def reliability(confidence, right, n_bins=10):
+    """Share of the rows, sum of confidences and of right rows in equal bins, per row."""
+    place = np.minimum((confidence * n_bins).astype(int), n_bins - 1)
+    weights = np.stack([np.ones(len(place)), confidence, right])
+    return np.array([np.bincount(place, each, n_bins) for each in weights]) / len(place)
+
+
 def calibration_error(confidence, right, n_bins=10):
     """Mean distance of confidence and accuracy over equal bins, weighted by their rows."""
-    place = np.minimum((confidence * n_bins).astype(int), n_bins - 1)
-    gap = np.zeros(n_bins)
-    np.add.at(gap, place, confidence - right)
-    return float(np.abs(gap).sum() / len(right))
+    return bins_error(reliability(confidence, right, n_bins))
+
+
+def bins_error(bins):
+    """The calibration error of what :func:`reliability` returns, or of a mean of it."""
+    return float(np.abs(bins[1] - bins[2]).sum())
 
 
 def exact_calibration_error(confidence, n_draws=100):
@@ -244,6 +255,7 @@ def run(name, per_class, draw, most_rows):
         "best_supervised": decision.best_supervised,
         "accuracy": accuracy,
         "ece": calibration_error(confidence, right),
+        "bins": reliability(confidence, right).tolist(),
         "ece if exact": exact_calibration_error(confidence),
         "ece logistic": logistic,
         "coverage": float(sets[np.arange(len(sets)), truth[free]].mean()),
@@ -311,6 +323,27 @@ def print_quality(table):
     means[f"hardly: within {NEAR:g}"] = near.groupby(said["labels"]).mean()
     print("\nprobabilities and verdicts:")
     print(means.T.round(3).to_string())
+    print_reliability(table)
+
+
+def print_reliability(table):
+    """Print how often rows of a confidence are right, where rows of several runs are one."""
+    errors, accuracy = {}, {}
+    for per_class, runs in table.groupby("labels"):
+        of_set = [np.mean(each.tolist(), axis=0) for _, each in runs.groupby("set")["bins"]]
+        rows, confidence, right = together = np.mean(of_set, axis=0)
+        errors[per_class] = {
+            "draws of a set together": np.mean([bins_error(each) for each in of_set]),
+            "all sets together": bins_error(together),
+        }
+        used = rows > 0
+        where = (confidence[used] / rows[used]).round(2)
+        accuracy[per_class] = pd.Series(right[used] / rows[used], index=where)
+    print("\nexpected calibration error:")
+    print(pd.DataFrame(errors).round(3).to_string())
+    for per_class, values in accuracy.items():
+        shown = ", ".join(f"{at:.2f}: {value:.2f}" for at, value in values.items())
+        print(f"{per_class} labels, confidence and share of right rows: {shown}")
 
 
 def read(path):
