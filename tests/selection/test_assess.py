@@ -122,6 +122,11 @@ def test_the_probability_of_a_gain_is_a_ratio_of_integrals() -> None:
     assert found == pytest.approx(above / total, rel=1e-6)
 
 
+def test_a_difference_without_error_has_a_sign_or_none() -> None:
+    found = [probability_above_zero(Estimate(each, 0.0, 0.0, 0.0)) for each in (-0.1, 0.0, 0.1)]
+    assert_allclose(found, [0.0, 0.5, 1.0], atol=1e-3)
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     arrays(float, st.integers(1, 7), elements=st.sampled_from([0.5, 0.7, 0.8, 0.9, 0.97])),

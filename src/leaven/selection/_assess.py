@@ -325,8 +325,10 @@ def probability_above_zero(difference: Estimate, prior: tuple[float, float] = GA
     0.982
     """
     mean, deviation = prior
-    precision = 1.0 / difference.se**2 + 1.0 / deviation**2
-    center = (difference.value / difference.se**2 + mean / deviation**2) / precision
+    # Folds that all score the same have no error, whatever the score.
+    variance = max(difference.se, _TINY) ** 2
+    precision = 1.0 / variance + 1.0 / deviation**2
+    center = (difference.value / variance + mean / deviation**2) / precision
     return float(stats.norm.cdf(center * np.sqrt(precision)))
 
 
