@@ -1,7 +1,7 @@
 """Where the weights and temperatures of the candidates come from, and what they are worth.
 
     python benchmarks/members.py collect DIRECTORY [--labels 2 5 10 20] [--draws 2] [--rows 600]
-                                         [--sets NAME ...] [--jobs 1] [--trial NAME ...]
+                                         [--sets NAME ...] [--jobs 1] [--trial NAME ...] [--fresh]
     python benchmarks/members.py compare DIRECTORY
     python benchmarks/members.py gain DIRECTORY
     python benchmarks/members.py trial DIRECTORY
@@ -43,7 +43,8 @@ tables and the worst of them.
 ``rates`` prints accuracy, log loss and calibration error of the combination where a held-out row
 counts for more or less in the temperature of each candidate; 0 leaves these at their values for
 other tables. Texts have ``Member`` numbers of their own, and a directory of their own: ``collect
-DIRECTORY --sets "texts, comp" ...``.
+DIRECTORY --sets "texts, comp" ...``. So have the tables whose columns say little about the classes,
+the first ones of ``benchmarks/fresh.py``: ``--fresh``.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pandas as pd
+from fresh import FIRST, TABLES, prepare_numbers
 from joblib import Parallel, delayed
 from safe import LABELS, TEXTS, calibration_error, few_labels, prepare, set_names
 from scipy import sparse
@@ -129,7 +131,7 @@ def collect_one(directory, name, per_class, draw, most_rows, trials):
     if stored and set(trials) <= set(stored["names"].tolist()):
         return
     warnings.simplefilter("ignore")
-    X, truth = prepare(name, most_rows)
+    X, truth = (prepare_numbers if name in TABLES else prepare)(name, most_rows)
     y = few_labels(truth, per_class, FIRST_DRAW + draw)
     free = y < 0
     if free.sum() < FEWEST_ROWS:
@@ -255,8 +257,7 @@ def combined(run, members):
         [run["H"][i] for i in places],
         run["y"],
         folds,
-        {name: members[name].weight for name in names},
-        {name: members[name].temperature for name in names},
+        members,
     )
 
 
@@ -501,6 +502,7 @@ def main():
     parser.add_argument("--draws", type=int, default=2)
     parser.add_argument("--rows", type=int, default=600)
     parser.add_argument("--sets", nargs="*", default=None)
+    parser.add_argument("--fresh", action="store_true")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--trial", nargs="*", choices=list(TRIALS), default=[])
     options = parser.parse_args()
@@ -508,11 +510,12 @@ def main():
         steps = {"compare": compare, "gain": gain, "trial": trial, "shift": shift, "rates": rates}
         return steps[options.step](options.directory)
     options.directory.mkdir(parents=True, exist_ok=True)
+    names = options.sets or (list(FIRST) if options.fresh else set_names())
     Parallel(n_jobs=options.jobs)(
         delayed(collect_one)(options.directory, name, per_class, draw, options.rows, options.trial)
         for draw in range(options.draws)
         for per_class in options.labels
-        for name in options.sets or set_names()
+        for name in names
     )
 
 

@@ -109,6 +109,17 @@ def prepare_texts(name, most_rows):
     return X, pd.factorize(groups.iloc[rows], sort=True)[0]
 
 
+def as_numbers(numbers, names):
+    """One-hot columns and medians for missing cells, as one would write it by hand."""
+    parts = []
+    if numbers.shape[1]:
+        parts.append(numbers.fillna(numbers.median()).fillna(0).to_numpy(float))
+    if names.shape[1]:
+        text = names.astype(object).where(names.notna(), "?").astype(str)
+        parts.append(pd.get_dummies(text).to_numpy(float))
+    return np.hstack(parts)
+
+
 def prepare(name, most_rows=MOST_ROWS):
     """Numbers and class codes of a data set."""
     if name in TEXTS:
@@ -117,15 +128,9 @@ def prepare(name, most_rows=MOST_ROWS):
     X = pd.DataFrame(bunch.data)
     numbers = X.select_dtypes("number")
     names = X.drop(columns=numbers.columns)
-    parts = []
     if bunch.kind == "discrete":
         names, numbers = X, X.iloc[:, :0]
-    if numbers.shape[1]:
-        parts.append(numbers.fillna(numbers.median()).fillna(0).to_numpy(float))
-    if names.shape[1]:
-        text = names.astype(object).where(names.notna(), "?").astype(str)
-        parts.append(pd.get_dummies(text).to_numpy(float))
-    X = np.hstack(parts)
+    X = as_numbers(numbers, names)
     truth = pd.factorize(np.asarray(bunch.target), sort=True)[0]
     if len(X) > most_rows:
         rows = np.sort(np.random.default_rng(0).choice(len(X), most_rows, replace=False))
