@@ -13,6 +13,7 @@ from sklearn.dummy import DummyClassifier
 
 from leaven.selection import (
     Folds,
+    Member,
     Pool,
     WeightedCandidates,
     combine_held_out,
@@ -119,8 +120,8 @@ def held_out_example() -> tuple[list[np.ndarray], np.ndarray, Folds]:
 
 def test_held_out_predictions_do_not_see_their_own_label() -> None:
     P, codes, folds = held_out_example()
-    names, ones = ["a", "b", "c"], dict.fromkeys("abc", 1.0)
-    found = combine_held_out(names, P, codes, folds, ones, ones)
+    names, same = ["a", "b", "c"], dict.fromkeys("abc", Member())
+    found = combine_held_out(names, P, codes, folds, same)
     assert_allclose(found.held_out.sum(axis=-1), 1.0)
     assert sum(found.pool.weights.values()) == pytest.approx(1.0)
     # By hand for fold 2 of the first repeat: weights and temperatures of the other six rows.
@@ -137,7 +138,7 @@ def test_held_out_predictions_do_not_see_their_own_label() -> None:
     # Another label of row 4 changes nothing of what is said of row 4 where it is held out.
     other = codes.copy()
     other[4] = 1
-    changed = combine_held_out(names, P, other, folds, ones, ones)
+    changed = combine_held_out(names, P, other, folds, same)
     assert_allclose(changed.held_out[:, 4], found.held_out[:, 4])
     assert np.abs(changed.held_out[0, 0] - found.held_out[0, 0]).max() > 1e-6
 
@@ -169,9 +170,9 @@ def test_a_diffident_candidate_that_is_right_outweighs_a_bold_one_that_is_often_
     diffident[0, np.arange(100), np.where(np.arange(100) < 90, truth, (truth + 1) % 10)] = 0.13
     bold[0, np.arange(100), np.where(np.arange(100) < 60, truth, (truth + 1) % 10)] = 0.6
     folds = Folds(np.arange(100), np.arange(100)[None] // 2 % 5)
-    ones = {"diffident": 1.0, "bold": 1.0}
+    same = {"diffident": Member(), "bold": Member()}
     P = [diffident / diffident.sum(axis=2, keepdims=True), bold]
-    pool = combine_held_out(["diffident", "bold"], P, truth, folds, ones, ones).pool
+    pool = combine_held_out(["diffident", "bold"], P, truth, folds, same).pool
     assert pool.weights["diffident"] > 0.9
     assert pool.temperatures["diffident"] > 8
     assert pool.combine(dict.fromkeys(pool.weights, P[0]))[0, 0].max() > 0.7
@@ -181,8 +182,8 @@ def test_candidates_without_weight_are_left_out() -> None:
     codes = np.zeros(200, dtype=np.intp)
     folds = Folds(np.arange(200), np.arange(200)[None] % 5)
     good, bad = np.tile([0.9, 0.1], (1, 200, 1)), np.tile([0.1, 0.9], (1, 200, 1))
-    ones = {"good": 1.0, "bad": 1.0}
-    pool = combine_held_out(["good", "bad"], [good, bad], codes, folds, ones, ones).pool
+    same = {"good": Member(), "bad": Member()}
+    pool = combine_held_out(["good", "bad"], [good, bad], codes, folds, same).pool
     assert pool.weights == {"good": 1.0}
     assert list(pool.temperatures) == ["good"]
 

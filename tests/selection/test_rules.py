@@ -209,12 +209,12 @@ def test_what_is_said_of_a_row_does_not_depend_on_its_own_label():
     rng = np.random.default_rng(2)
     folds = draw_folds(np.arange(12) % 2, 2, 0)
     P = [rng.dirichlet(np.ones(2), size=(2, 12)) for _ in range(3)]
-    ones = dict.fromkeys("abc", 1.0)
+    same = dict.fromkeys("abc", Member())
     codes = np.arange(12) % 2
-    before = combine_held_out("abc", P, codes, folds, ones, ones)
+    before = combine_held_out("abc", P, codes, folds, same)
     changed = codes.copy()
     changed[0] = 1 - changed[0]
-    after = combine_held_out("abc", P, changed, folds, ones, ones)
+    after = combine_held_out("abc", P, changed, folds, same)
     assert_allclose(after.held_out[:, 0], before.held_out[:, 0])
     assert not np.allclose(after.held_out[:, 1:], before.held_out[:, 1:])
     assert_allclose(sum(before.pool.weights.values()), 1.0)

@@ -33,9 +33,9 @@ from leaven.selection._estimate import FAILED, SKIPPED, TRIED, Outcome, Step, es
 from leaven.selection._fit import Fitted, FittedCandidate, fit
 from leaven.selection._folds import Folds, adaptive_n_splits, draw_folds
 from leaven.selection._gain import Change, compare_answers, gain_prior, judge_change
+from leaven.selection._member import Member, estimate_faintness, members_at
 from leaven.selection._pool import (
     COMBINATION,
-    Member,
     Pool,
     WeightedCandidates,
     combine_held_out,
@@ -88,6 +88,7 @@ __all__ = [
     "decide",
     "draw_folds",
     "estimate",
+    "estimate_faintness",
     "expected_accuracy",
     "fit",
     "fit_named",
@@ -99,6 +100,7 @@ __all__ = [
     "likely_scores",
     "make_candidates",
     "member_temperature",
+    "members_at",
     "mislabeled_probability",
     "missing_classes",
     "prediction_sets",

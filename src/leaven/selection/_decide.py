@@ -249,8 +249,7 @@ def _pooled(
         [each.probabilities for each in tried if each.probabilities is not None],
         codes,
         folds,
-        {each.name: each.member.weight for each in tried},
-        {each.name: each.member.temperature for each in tried},
+        {each.name: each.member for each in tried},
     )
     results, estimated = judge(found.held_out, codes, folds, score)
     kinds = {each.kind for each in tried if each.name in found.pool.weights}

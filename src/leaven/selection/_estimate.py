@@ -25,7 +25,8 @@ from leaven.selection._folds import (
     row_correctness,
     score_folds,
 )
-from leaven.selection._pool import MIN_COMBINED, Member
+from leaven.selection._member import Member
+from leaven.selection._pool import MIN_COMBINED
 from leaven.selection._problem import GraphPool, Problem, TrainingRows, give_graph
 from leaven.selection._stop import CHECKED_FOLDS, Rival
 from leaven.statistics import Estimate, estimate_from_folds, estimate_share

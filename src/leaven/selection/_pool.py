@@ -20,6 +20,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from leaven.base import class_probabilities
 from leaven.graph import share_searches
 from leaven.selection._folds import Folds
+from leaven.selection._member import Member, estimate_faintness, members_at
 
 COMBINATION = "combination"
 
@@ -234,23 +235,6 @@ def member_temperature(
 
 
 @dataclass(frozen=True)
-class Member:
-    """What is known of a candidate before any label of a table is seen.
-
-    Parameters
-    ----------
-    weight : float, default=2.0
-        Its weight in a combination, relative to the others.
-    temperature : float, default=1.0
-        The power that makes its probabilities right on average over tables: below 1 if it is
-        overconfident. Held-out labels may tell another, see :func:`member_temperature`.
-    """
-
-    weight: float = 2.0
-    temperature: float = 1.0
-
-
-@dataclass(frozen=True)
 class Pool:
     """How candidates are combined.
 
@@ -327,6 +311,8 @@ def single_pool(name: str) -> Pool:
 def prior_pool(members: Mapping[str, Member]) -> Pool:
     """The pool where no label of the table can be held out.
 
+    Whether its columns say much about the classes is not known then.
+
     Parameters
     ----------
     members : dict of str to Member
@@ -341,10 +327,13 @@ def prior_pool(members: Mapping[str, Member]) -> Pool:
     >>> prior_pool({"a": Member(3.0), "b": Member(1.0)}).weights
     {'a': 0.75, 'b': 0.25}
     """
-    total = sum(member.weight for member in members.values())
+    known = list(members.values())
+    nothing = np.empty((len(known), 1, 0, 1))
+    faintness = estimate_faintness(nothing, np.empty(0, dtype=np.intp), known)
+    weights, temperatures = members_at(known, faintness)
     return Pool(
-        {name: member.weight / total for name, member in members.items()},
-        {name: member.temperature for name, member in members.items()},
+        dict(zip(members, weights.tolist(), strict=True)),
+        dict(zip(members, temperatures.tolist(), strict=True)),
         float(np.exp(LOG_TEMPERATURE)),
     )
 
@@ -369,13 +358,14 @@ def combine_held_out(
     probabilities: Sequence[NDArray[np.float64]],
     codes: NDArray[np.intp],
     folds: Folds,
-    prior: Mapping[str, float],
-    temperatures: Mapping[str, float],
+    members: Mapping[str, Member],
 ) -> Combined:
     """Learn a pool from held-out probabilities, and hold it out in turn.
 
-    Each candidate gets the temperature that its held-out labels tell, then all get weights, and
-    the combination a temperature of its own. For the rows of a fold all of this is learned on the
+    The held-out labels tell how much the columns say about the classes
+    (:func:`estimate_faintness`), and with it what to expect of each candidate. Then each gets the
+    temperature that its held-out labels tell, all get weights, and the combination a temperature of
+    its own. For the rows of a fold all of this is learned on the
     other folds of all repeats, as far as they hold other rows: the estimate of the combination
     then has no part in what it was learned from.
 
@@ -386,8 +376,8 @@ def combine_held_out(
         Of each candidate.
     codes : ndarray of shape (n_samples,)
     folds : Folds
-    prior, temperatures : mapping of str to float
-        Of each candidate, before labels are seen.
+    members : mapping of str to Member
+        What is known of each candidate before labels are seen.
 
     Returns
     -------
@@ -397,26 +387,25 @@ def combine_held_out(
     Examples
     --------
     >>> import numpy as np
-    >>> from leaven.selection import Folds, combine_held_out
+    >>> from leaven.selection import Folds, Member, combine_held_out
     >>> folds = Folds(np.arange(4), np.array([[0, 0, 1, 1]]))
     >>> good = np.array([[[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.1, 0.9]]])
     >>> even = np.full((1, 4, 2), 0.5)
-    >>> one = {"good": 1.0, "even": 1.0}
+    >>> same = {"good": Member(), "even": Member()}
     >>> found = combine_held_out(
-    ...     ["good", "even"], [good, even], np.array([0, 1, 0, 1]), folds, one, one
+    ...     ["good", "even"], [good, even], np.array([0, 1, 0, 1]), folds, same
     ... )
     >>> found.pool.weights["good"] > 0.6, found.held_out.shape
     (True, (1, 4, 2))
     """
-    start = np.array([prior[name] for name in names])
-    centers = [float(temperatures[name]) for name in names]
+    known = [members[name] for name in names]
     found = np.stack(list(probabilities))
     truth = codes[folds.rows]
     everywhere = np.ones(len(truth), dtype=bool)
-    learned = _learn(found, truth, everywhere, start, centers)
+    learned = _learn(found, truth, everywhere, known)
     held_out = np.empty(found.shape[1:])
     for repeat, test in folds.tests():
-        others = _learn(found, truth, ~test, start, centers)
+        others = _learn(found, truth, ~test, known)
         held_out[repeat, test] = softmax(others.pooled(found[:, repeat, test]), axis=-1)
     # After the estimate: leaving them out changes hardly anything, and saves their last fit.
     kept = [i for i, weight in enumerate(learned.weights) if weight >= MIN_WEIGHT]
@@ -451,13 +440,14 @@ class _Learned:
 def _learn(
     probabilities: NDArray[np.float64],
     truth: NDArray[np.intp],
-    known: NDArray[np.bool_],
-    prior: NDArray[np.float64],
-    centers: Sequence[float],
+    used: NDArray[np.bool_],
+    members: Sequence[Member],
 ) -> _Learned:
-    """Temperatures and weights from the rows that are known."""
-    P, y = probabilities[:, :, known], truth[known]
-    powers = [member_temperature(each, y, center) for each, center in zip(P, centers, strict=True)]
+    """Temperatures and weights from some of the rows."""
+    P, y = probabilities[:, :, used], truth[used]
+    prior, centers = members_at(members, estimate_faintness(np.log(P + FLOOR), y, members))
+    pairs = zip(P, centers.tolist(), strict=True)
+    powers = [member_temperature(each, y, center) for each, center in pairs]
     logs = _Learned(powers, prior).logs(P)
     # A row counts once, however often it was held out.
     of_truth = logs[:, :, np.arange(len(y)), y].mean(axis=1).T

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leaven.selection._pool import MIN_WEIGHT, Member, member_temperature, tempered_log
+from leaven.selection._member import Member, members_at
+from leaven.selection._pool import MIN_WEIGHT, member_temperature, tempered_log
 
 # Held-out rows below which nothing is stopped: the deviation of fewer differences is a guess.
 MIN_ROWS = 10
@@ -119,7 +120,9 @@ class Rival:
             return False
         truth = self.truth[seen]
         own = self.scores[repeat, seen]
-        log_prior = float(np.log(member.weight / self.member.weight))
+        # What kind of table it is, is not settled yet: the better of both for the candidate.
+        weights = [members_at((member, self.member), faintness)[0] for faintness in (0.0, 1.0)]
+        log_prior = float(max(np.log(own / rival) for own, rival in weights))
         bound = max(
             bound_log_odds(
                 _of_truth(each[None], member, truth)[0] - own, len(self.truth), log_prior
