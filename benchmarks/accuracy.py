@@ -1,14 +1,14 @@
 """Accuracy of every graph method with its defaults, and of peers, on the same labels.
 
     python benchmarks/accuracy.py [digits] [mnist] [mnist-all] [text] [--draws 10] [--jobs 2]
-                                  [--seed 1000] [--methods NAME ...] [--out FILE.md]
+                                  [--seed 1000] [--counts 1 2 ...] [--methods NAME ...] [--out FILE.md]
 
 Digits are scikit-learn's 1,797 images; ``mnist`` (4,000 images, 400 per class), ``mnist-all``
 (70,000 images, 50 principal components; only if named, and best with few methods) and ``text``
 (three pairs of newsgroups, all words, tf-idf) need the directory ``LEAVEN_DATA``. Peers are
 scikit-learn, and graphlearning, ModSSC and scikit-network where graphlearning is installed, whose
 graph all three get. ``--methods`` restricts both to those with
-these names, as the table has them. Prints mean ± standard deviation of the
+these names, as the table has them, ``--counts`` to these numbers of labels per class. Prints mean ± standard deviation of the
 accuracy on the unlabeled rows as Markdown, and for every column whether one of our defaults
 is ahead of all peers by more than a standard error of the paired difference.
 """
@@ -287,13 +287,14 @@ if __name__ == "__main__":
     parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--counts", type=int, nargs="*", default=[])
     parser.add_argument("--methods", nargs="*", default=[])
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     sections = []
     for title, kind, X, truth, metric in problems(options.parts):
         seeds = range(options.seed, options.seed + options.draws)
-        tasks = [(count, seed) for count in COUNTS[kind] for seed in seeds]
+        tasks = [(count, seed) for count in options.counts or COUNTS[kind] for seed in seeds]
         graph = FrozenEstimator(KNNGraph(metric=metric).fit(X))
         # The peers' own graph takes as long as all their answers.
         wanted, rivals = set(options.methods), {}
