@@ -12,11 +12,14 @@ from sklearn.metrics import roc_auc_score
 
 from leaven.exceptions import UnreachedWarning
 from leaven.graph import GivenGraph, Graph, KNNGraph
-from leaven.graph_based import PoissonClassifier, PoissonMBOClassifier
+from leaven.graph_based import PoissonClassifier, PoissonMBOClassifier, _poisson_mbo
 from leaven.graph_based._cuts import cut_weight
 from leaven.graph_based._mbo import (
+    ANNEALED,
+    Labeling,
     annealed_mbo,
     chebyshev_sum,
+    labeled_cut,
     published_mbo,
     walk_coefficients,
 )
@@ -207,3 +210,71 @@ def test_names_do_not_decide_who_gets_the_odd_row(seed):
     P = PoissonMBOClassifier(prior="uniform").fit(X, codes).label_distributions_
     Q = PoissonMBOClassifier(prior="uniform").fit(X, turned).label_distributions_
     assert_allclose(Q[:, ::-1], P, atol=1e-4)
+
+
+def test_the_cut_with_labels_by_hand():
+    graph = Graph.from_edges([(0, 1), (1, 2), (0, 2), (1, 3)], [3.0, 1.5, 0.5, 0.5])
+    labels, given = np.array([0, 0, 1, 1]), np.array([False, True, True, False])
+    # Cut are 1.5, 0.5 and 0.5: of node 1 that is 2 of 5, of node 2 all of its 2.
+    assert graph.degree.tolist() == [3.5, 5.0, 2.0, 0.5]
+    expected = 2.5 / 2.75 + 7.0 * (2.0 / 5.0 + 1.0)
+    assert_allclose(labeled_cut(graph.adjacency, labels, given, 7.0), expected)
+    nobody = np.zeros(4, dtype=bool)
+    plain = cut_weight(graph.adjacency, labels) / graph.degree.mean()
+    assert_allclose(labeled_cut(graph.adjacency, labels, nobody, 7.0), plain)
+
+
+@pytest.mark.parametrize("classes", [(1, 8), (1, 7, 8)])
+def test_of_two_runs_the_one_with_the_lighter_cut_is_kept(classes):
+    rows = np.isin(TRUTH, classes)
+    truth = np.searchsorted(classes, TRUTH[rows])
+    graph = KNNGraph(connect=True).build(DIGITS[rows])
+    nothing = np.zeros((len(truth), 1))
+
+    def cost(model, y, weight):
+        return labeled_cut(graph.adjacency, model.fit(nothing, y).transduction_, y >= 0, weight)
+
+    # The second run, by the parameters that make it the only one.
+    other = {"source_weight": 0.3} if len(classes) == 2 else {"schedule": ANNEALED[1:]}
+    for seed in range(4):
+        y, builder = few_labels(truth, 1, seed), GivenGraph(graph)
+        twice, once, again = (
+            cost(PoissonMBOClassifier(builder, prior="uniform", recut=False, **more), y, 3.0)
+            for more in ({}, {"second_run": False}, other)
+        )
+        assert twice == min(once, again)
+
+
+def test_a_worse_first_run_is_not_kept(monkeypatch, digits):
+    graph, truth = digits
+    y = few_labels(truth, 1, 0)
+    schedules = []
+
+    def poor_at_first(graph, sources, start, sizes, fixed, schedule):
+        schedules.append(tuple(schedule))
+        if len(schedules) == 1:
+            labels = np.where(fixed, start, (np.arange(len(start)) * 7) % len(sizes))
+            return Labeling(labels, np.eye(len(sizes), dtype=np.float32)[labels], [1e9], False)
+        return annealed_mbo(graph, sources, start, sizes, fixed, schedule)
+
+    monkeypatch.setattr(_poisson_mbo, "annealed_mbo", poor_at_first)
+    nothing = np.zeros((len(truth), 1))
+    model = PoissonMBOClassifier(GivenGraph(graph), prior="uniform", recut=False).fit(nothing, y)
+    assert schedules == [ANNEALED, ANNEALED[1:]]
+    assert model.objective_trace_[0] < 1e9
+    assert (model.transduction_ == truth).mean() > 0.6
+
+
+def test_a_schedule_or_weight_of_ones_own_runs_once(monkeypatch, digits):
+    graph, truth = digits
+    y, nothing, runs = few_labels(truth, 2, 1), np.zeros((len(truth), 1)), []
+
+    def counted(*args):
+        runs.append(args)
+        return annealed_mbo(*args)
+
+    monkeypatch.setattr(_poisson_mbo, "annealed_mbo", counted)
+    for own in ({"schedule": ANNEALED}, {"source_weight": 2.0}, {"second_run": False}):
+        runs.clear()
+        PoissonMBOClassifier(GivenGraph(graph), recut=False, **own).fit(nothing, y)
+        assert len(runs) == 1

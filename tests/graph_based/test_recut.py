@@ -260,7 +260,7 @@ def test_the_classifier_leaves_a_bad_end_of_the_diffusion(monkeypatch):
 
     monkeypatch.setattr(_poisson_mbo, "solve_poisson", misled)
     monkeypatch.setattr(_poisson_mbo, "annealed_mbo", stuck)
-    model = PoissonMBOClassifier(GivenGraph(graph)).fit(X, y)
+    model = PoissonMBOClassifier(GivenGraph(graph), second_run=False).fit(X, y)
     assert (model.transduction_ == truth).mean() > 0.95
     assert len(stages) == 2
     assert len(stages[1]) == 1  # the last stage, once more
@@ -272,5 +272,5 @@ def test_the_classifier_leaves_a_bad_end_of_the_diffusion(monkeypatch):
     expected = last[0].scores / _poisson_mbo._TEMPERATURE
     assert_allclose(model.scores_[moved], expected[moved], rtol=1e-6)
     stages.clear()
-    left = PoissonMBOClassifier(GivenGraph(graph), recut=False).fit(X, y)
+    left = PoissonMBOClassifier(GivenGraph(graph), second_run=False, recut=False).fit(X, y)
     assert_array_equal(left.transduction_, bad)
