@@ -10,3 +10,5 @@ if importlib.util.find_spec("torch") is None:
         f"src/leaven/representation/{name}.py"
         for name in ("_rbm_network", "_autoencoder", "_lenet")
     ]
+if importlib.util.find_spec("numba") is None:
+    collect_ignore.append("src/leaven/solvers/_compiled.py")

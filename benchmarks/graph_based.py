@@ -8,8 +8,8 @@ classes, a million nodes. ``sweep``: one sweep of loopy belief propagation besid
 as many bytes as it must touch. ``spectral``: 80 eigenvectors beside ``eigsh(which="SM")``.
 ``solves``: up to ``--largest`` rows x 16 columns, ten classes and one label in a hundred rows:
 harmonic functions and Poisson learning on a ready graph, Poisson's time over harmonic's, and an
-iteration's time over that of a copy of as many bytes as it must move; on a quarter of the rows
-also without the coarse space. ``pipeline``: graph and
+iteration's time over that of a copy of as many bytes as it must move, by SciPy and by numba if it
+is installed; on a quarter of the rows also without the coarse space. ``pipeline``: graph and
 solve of as many rows beside graphlearning's own (its 10 neighbors by annoy, which it needs, its
 Poisson learning), if installed. Both in processor time on one thread (``OMP_NUM_THREADS=1``).
 """
@@ -32,7 +32,7 @@ from leaven._optional import is_installed
 from leaven.graph import KNNGraph
 from leaven.graph_based._harmonic import harmonic_function
 from leaven.graph_based._poisson import poisson_sources, solve_poisson
-from leaven.solvers import _linear
+from leaven.solvers import _kernels, _linear
 
 warnings.simplefilter("ignore")
 # Without a graph that is given: kernels of all rows, and anchors.
@@ -141,31 +141,41 @@ def solves(largest):
     for n in (largest // 4, largest):
         X, truth = blobs(n)
         graph = KNNGraph(algorithm="approximate").build(X)
+        bound = bytes_of_iteration(n, graph.adjacency.nnz + n, 10) / speed
         for per_class in (10, n // 1_000):
             y = few_labels(truth, per_class)
-            (_, _, harmonic), first = processor_seconds(
-                lambda graph=graph, y=y: harmonic_function(graph, y, 10)
-            )
             sources, _ = poisson_sources(graph, y, 10)
-            (_, poisson), second = processor_seconds(
-                lambda graph=graph, sources=sources: solve_poisson(graph, sources)
-            )
-            # As many steps more take the difference: set-up and refinement are not in it.
-            _, short = processor_seconds(
-                lambda graph=graph, sources=sources: solve_poisson(graph, sources, max_iter=2)
-            )
-            step = (second - short) / (poisson.n_iter - 2)
-            bound = bytes_of_iteration(n, graph.adjacency.nnz + n, 10) / speed
-            print(
-                f"{n:9,} rows, {per_class:5d} labels per class: harmonic {first:6.1f} s "
-                f"({harmonic.method}, {harmonic.n_iter} steps), Poisson {second:6.1f} s "
-                f"({poisson.n_iter} steps), ratio {second / first:.2f} (goal 1.5); a step "
-                f"{1e3 * step:.0f} ms, bytes-bound {1e3 * bound:.0f} ms, ratio {step / bound:.1f} "
-                "(goal 4)",
-                flush=True,
-            )
+            print(f"{n:9,} rows, {per_class:5d} labels per class")
+            both_solves(graph, y, sources, bound, "SciPy", largest + 1)
+            if is_installed("numba"):
+                both_solves(graph, y, sources, bound, "numba", 0)
             if n < largest:
                 without_coarse_space(graph, y, sources)
+
+
+def fastest(run):
+    """Result and processor time of the fastest of three runs: the others waited for a neighbor."""
+    return min((processor_seconds(run) for _ in range(3)), key=lambda pair: pair[1])
+
+
+def both_solves(graph, y, sources, bound, way, compiled_from):
+    usual, _kernels.COMPILED_FROM = _kernels.COMPILED_FROM, compiled_from
+    if compiled_from == 0:
+        # Compiled once on a machine for each number of columns, and kept in files.
+        harmonic_function(graph, y, 10)
+        solve_poisson(graph, sources)
+    (_, _, harmonic), first = fastest(lambda: harmonic_function(graph, y, 10))
+    (_, poisson), second = fastest(lambda: solve_poisson(graph, sources))
+    # As many steps more take the difference: the set-up is not in it.
+    _, short = fastest(lambda: solve_poisson(graph, sources, max_iter=2))
+    _kernels.COMPILED_FROM = usual
+    step = (second - short) / (poisson.n_iter - 2)
+    print(
+        f"    {way}: harmonic {first:6.1f} s ({harmonic.method}, {harmonic.n_iter} steps), Poisson "
+        f"{second:6.1f} s ({poisson.n_iter} steps), ratio {second / first:.2f} (goal 1.5); a step "
+        f"{1e3 * step:.0f} ms, bytes-bound {1e3 * bound:.0f} ms, ratio {step / bound:.1f} (goal 4)",
+        flush=True,
+    )
 
 
 def without_coarse_space(graph, y, sources):
@@ -174,7 +184,7 @@ def without_coarse_space(graph, y, sources):
     (_, poisson), second = processor_seconds(lambda: solve_poisson(graph, sources))
     _linear._COARSE_ABOVE = usual
     print(
-        f"          without a coarse space: harmonic {first:6.1f} s ({harmonic.method}, "
+        f"    without a coarse space: harmonic {first:6.1f} s ({harmonic.method}, "
         f"{harmonic.n_iter} steps), Poisson {second:6.1f} s ({poisson.method}, {poisson.n_iter} "
         "steps)",
         flush=True,

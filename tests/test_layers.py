@@ -44,6 +44,7 @@ HEIGHT = {name: height for height, names in enumerate(LAYERS) for name in names}
 ROOT = "leaven itself"  # leaven/__init__.py: offers what is below the command line
 HEIGHT[ROOT] = HEIGHT["cli"] - 0.5
 ONLY_NUMERICS = sys.stdlib_module_names | {"numpy", "scipy", "leaven"}
+COMPILER = {"numba", "llvmlite"}  # of solvers/_compiled.py, which is imported where numba is
 LABEL_NAME = re.compile(r"y|codes|labels|target|[yY]_.*|.*_(y|codes|labels|target)")
 
 
@@ -86,7 +87,8 @@ def problems(source: str, path: str) -> list[str]:
         outside = name.removeprefix("optional:").split(".")[0]
         if outside == "matplotlib" and own != "plotting":
             found.append(f"{path}:{line}: only leaven.plotting imports matplotlib")
-        if own == "solvers" and "optional:" not in name and outside not in ONLY_NUMERICS:
+        may = ONLY_NUMERICS | (COMPILER if path == "solvers/_compiled.py" else set())
+        if own == "solvers" and "optional:" not in name and outside not in may:
             found.append(f"{path}:{line}: leaven.solvers uses NumPy and SciPy only, not {outside}")
         if re.search(r"^sklearn\..*\._\w|^sklearn\._\w", name) and own != "_compat":
             found.append(f"{path}:{line}: private scikit-learn names belong into leaven._compat")

@@ -15,6 +15,7 @@ from scipy.stats import binom
 from leaven.graph import Graph
 from leaven.graph_based._cuts import cut_weight
 from leaven.graph_based._volumes import assign_volumes
+from leaven.solvers import add_product
 
 # Steps, rounds and release of each stage. From long to short diffusion is worth two points
 # with one label per class, the release half a point (benchmarks/accuracy.py).
@@ -82,16 +83,16 @@ def chebyshev_sum(
     >>> chebyshev_sum(half, np.array([1.0, 2.0, 4.0]), np.ones((2, 1))).ravel()
     array([ 0., -2.])
     """
-    before, now = values, walk @ values
+    before, now = values.copy(), np.asarray(walk @ values)
     total = coefficients[0] * before
     part = coefficients[1] * now
     total += part
+    twice = 2.0 * walk
     for a in coefficients[2:]:
-        # In place: fresh memory costs as much as the arithmetic.
-        after = walk @ now
-        after *= 2.0
-        after -= before
-        before, now = now, after
+        # In place, 2 walk now - before: fresh memory costs as much as the arithmetic.
+        np.negative(before, out=before)
+        add_product(twice, now, before)
+        before, now = now, before
         total += np.multiply(a, now, out=part)
     return np.asarray(total, dtype=values.dtype)
 

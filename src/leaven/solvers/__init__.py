@@ -7,6 +7,7 @@ from leaven.solvers._eigen import Eigenpairs, smallest_eigenpairs
 from leaven.solvers._em import EMResult, normalize_log_rows, run_em
 from leaven.solvers._linear import SingularSystemError, Solution, solve_spd
 from leaven.solvers._markov import forward_backward, pad_sequences, sequence_batches, viterbi
+from leaven.solvers._products import add_product
 
 LIBSVM_STEPS = 1_000_000
 """Steps of LIBSVM, which has no bound of its own in scikit-learn: with a high cost and duplicates
@@ -19,6 +20,7 @@ __all__ = [
     "Eigenpairs",
     "SingularSystemError",
     "Solution",
+    "add_product",
     "forward_backward",
     "normalize_log_rows",
     "pad_sequences",

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from leaven.solvers._coarse import CoarseSpace
+from leaven.solvers._kernels import compiled
 from leaven.solvers._products import multiply
 
 # Writes the product of the matrix with its first argument into the second.
@@ -176,10 +177,14 @@ class _Workspace:
     """The thin products of a block step, on chunks of rows that stay in the cache.
 
     On whole arrays each product writes a temporary as large as the block, and most of the time
-    goes into getting that memory; here every array is read and written once in place.
+    goes into getting that memory; here every array is read and written once in place. Large
+    blocks in single precision are worked on by compiled functions, if numba is installed.
     """
 
     def __init__(self, n: int, n_directions: int, n_columns: int, dtype: Any) -> None:
+        self._kernels = compiled(n, n_columns) if dtype == np.float32 else None
+        self._widths = (0,) * n_directions, (0,) * n_columns
+        self._part = np.empty((n_directions, n_directions), dtype=np.float32)
         self._chunks = [slice(start, min(start + _ROWS, n)) for start in range(0, n, _ROWS)]
         self._directions = np.empty((_ROWS, n_directions), dtype=dtype)
         self._columns = np.empty((_ROWS, n_columns), dtype=dtype)
@@ -187,6 +192,9 @@ class _Workspace:
     def products(self, P: NDArray[Any], Q: NDArray[Any]) -> NDArray[Any]:
         """Return ``PᵀQ``, the chunks summed in double precision."""
         total = np.zeros((P.shape[1], Q.shape[1]))
+        if self._kernels is not None:
+            self._kernels.add_outer(self._widths[0], P, Q, self._part, total)
+            return total
         for rows in self._chunks:
             total += P[rows].T @ Q[rows]
         return total
@@ -202,7 +210,10 @@ class _Workspace:
     ) -> NDArray[Any]:
         """Add ``P weights`` to x, subtract ``AP step`` from R in place, and return ``RᵀR``."""
         gram = np.zeros((R.shape[1], R.shape[1]))
-        step, weights = step.astype(R.dtype), weights.astype(R.dtype)
+        step, weights = step.astype(R.dtype, order="C"), weights.astype(R.dtype, order="C")
+        if self._kernels is not None:
+            self._kernels.advance(*self._widths, x, R, P, AP, -step, weights, self._part, gram)
+            return gram
         for rows in self._chunks:
             m = rows.stop - rows.start
             x[rows] += np.matmul(P[rows], weights, out=self._columns[:m])
@@ -213,8 +224,11 @@ class _Workspace:
 
     def turn(self, R: NDArray[Any], P: NDArray[Any], S: NDArray[Any]) -> None:
         """Make R orthonormal, ``R S⁻¹``, and P the next directions, ``R S⁻¹ + P Sᵀ``."""
-        inverse = np.linalg.inv(S).astype(R.dtype)
+        inverse = np.linalg.inv(S).astype(R.dtype, order="C")
         transposed = np.ascontiguousarray(S.T, dtype=R.dtype)
+        if self._kernels is not None:
+            self._kernels.turn(self._widths[0], R, P, inverse, transposed)
+            return
         for rows in self._chunks:
             m = rows.stop - rows.start
             R[rows] = np.matmul(R[rows], inverse, out=self._directions[:m])

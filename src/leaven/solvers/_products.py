@@ -8,14 +8,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+
+from leaven.solvers._kernels import compiled
 
 try:
     # SciPy offers no public product that adds to an array; ``A @ X`` calls this one.
     from scipy.sparse._sparsetools import csr_matvecs
 except ImportError:  # pragma: no cover - another SciPy than those that are tested
     csr_matvecs = None
+
+_COMPILED = (np.float32, np.float64)
 
 
 def add_product(A: sparse.csr_array, X: NDArray[Any], out: NDArray[Any]) -> None:
@@ -40,14 +45,16 @@ def add_product(A: sparse.csr_array, X: NDArray[Any], out: NDArray[Any]) -> None
            [11.]])
     """
     fits = (
-        csr_matvecs is not None
-        and A.dtype == X.dtype == out.dtype
+        A.dtype == X.dtype == out.dtype
         and X.flags.c_contiguous
         and out.flags.c_contiguous
         and out.shape == (A.shape[0], X.shape[1])
         and X.shape[0] == A.shape[1]
     )
-    if fits:
+    kernels = compiled(*out.shape) if fits and A.dtype in _COMPILED else None
+    if kernels is not None:
+        kernels.add_product((0,) * X.shape[1], A.indptr, A.indices, A.data, X, out)
+    elif fits and csr_matvecs is not None:
         csr_matvecs(*A.shape, X.shape[1], A.indptr, A.indices, A.data, X.ravel(), out.ravel())
     else:
         out += A @ X
