@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -46,6 +47,10 @@ MIN_VARIANCE = 1e-150
 LEAST_LOG = -600.0
 """Least logarithm of which an exponential is taken. It is as good as 0 beside 1, and NumPy takes
 up to thirty times as long where the result would underflow."""
+
+MOST_CANCELED = 1e7
+"""How many times a log-likelihood its parts may be: 9 digits are left, and the rule to stop looks
+at 6."""
 
 TIE = 1e-9
 """Classes whose log-probabilities differ by less are equally probable."""
@@ -86,6 +91,42 @@ class CategoricalFeatures:
     pattern: NDArray[np.intp]
     offsets: NDArray[np.intp]
     alpha: float = 1.0
+
+    @cached_property
+    def slots(self) -> NDArray[np.intp]:
+        """Columns of ``F`` without the first category of each feature, which the others imply."""
+        return np.delete(np.arange(self.offsets[-1]), self.offsets[:-1])
+
+    @cached_property
+    def feature_of(self) -> NDArray[np.intp]:
+        """Feature of each slot."""
+        return np.searchsorted(self.offsets, self.slots, side="right") - 1
+
+    @cached_property
+    def design(self) -> NDArray[np.float64]:
+        """The columns that products need, and a column of ones: at most half for binary features."""
+        return np.hstack([self.F[:, self.slots], np.ones((len(self.F), 1))])
+
+    def pack(self, coef: NDArray[np.float64], const: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Coefficients of ``design``, of shape (n_design_columns, n_classes, T)."""
+        first = coef[self.offsets[:-1]]
+        packed = np.empty((len(self.slots) + 1, *const.shape))
+        np.subtract(coef[self.slots], first[self.feature_of], out=packed[:-1])
+        np.add(const, first.sum(axis=0), out=packed[-1])
+        return packed
+
+    def unpack(
+        self, sums: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Sums of all columns and counts, from sums of ``design``."""
+        _, n_classes, T = sums.shape
+        full = np.empty((self.offsets[-1], n_classes, T))
+        full[self.slots] = sums[:-1]
+        others = np.zeros((len(self.offsets) - 1, n_classes, T))
+        np.add.at(others, self.feature_of, sums[:-1])
+        np.subtract(sums[-1], others, out=others)
+        full[self.offsets[:-1]] = others
+        return full, sums[-1]
 
     @classmethod
     def make(cls, X: pd.DataFrame, alpha: float = 1.0) -> CategoricalFeatures:
@@ -138,6 +179,21 @@ class GaussianFeatures:
     log_scale: NDArray[np.float64]
     omit: bool = True
 
+    @cached_property
+    def design(self) -> NDArray[np.float64]:
+        """``F`` and a column of ones."""
+        return np.hstack([self.F, np.ones((len(self.F), 1))])
+
+    def pack(self, coef: NDArray[np.float64], const: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Coefficients of ``design``, of shape (n_design_columns, n_classes, T)."""
+        return np.concatenate([coef, const[None]])
+
+    def unpack(
+        self, sums: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Sums of all columns and counts, from sums of ``design``."""
+        return sums[:-1], sums[-1]
+
     @classmethod
     def make(
         cls, X: NDArray[np.float64], var_smoothing: float = 1e-9, *, omit: bool = True
@@ -161,10 +217,6 @@ class GaussianFeatures:
         if not self.omit:
             return result
         for t in range(labels.shape[1]):
-            # Cross-validation fits the same labels with one parameter after the other.
-            if t and np.array_equal(labels[:, t], labels[:, t - 1]):
-                result[:, t] = result[:, t - 1]
-                continue
             for c in range(n_classes):
                 members = Z[labels[:, t] == c]
                 if len(members) == 1:
@@ -202,19 +254,36 @@ class Fits:
 
     Parameters
     ----------
-    labels : int array of shape (n_rows, T)
+    labels : int array of shape (n_rows, U)
         Class of each row, UNLABELED, or LEFT_OUT.
     labeled_weight, unlabeled_weight : array of shape (T,)
         Weight of a row with and without a label.
+    column : int array of shape (T,), default=None
+        Which labels a fit has; None: the fits have one column each. A search fits the same labels
+        with one parameter after the other.
     """
 
     labels: NDArray[np.intp]
     labeled_weight: NDArray[np.float64]
     unlabeled_weight: NDArray[np.float64]
+    column: NDArray[np.intp] | None = None
+
+    @property
+    def columns(self) -> NDArray[np.intp]:
+        """Column of ``labels`` of each fit."""
+        if self.column is None:
+            return np.arange(len(self.labeled_weight))
+        return self.column
 
     def take(self, which: Any) -> Fits:
         """Some of the fits."""
-        return Fits(self.labels[:, which], self.labeled_weight[which], self.unlabeled_weight[which])
+        used, column = np.unique(self.columns[which], return_inverse=True)
+        return Fits(
+            self.labels[:, used],
+            self.labeled_weight[which],
+            self.unlabeled_weight[which],
+            column.reshape(-1),
+        )
 
 
 @dataclass(frozen=True)
@@ -251,7 +320,7 @@ def fit_all(
     Linear
         The models to predict with.
     """
-    T = fits.labels.shape[1]
+    T = len(fits.labeled_weight)
     step = max(LEAST_FITS, BLOCK_ELEMENTS // len(features.F))
     parts = []
     for low in range(0, T, step):
@@ -317,28 +386,27 @@ class _Block:
         recalibrate: RankSigmoids | None,
     ) -> None:
         self.features, self.C, self.settings = features, n_classes, settings
-        F, pattern, labels = features.F, features.pattern, fits.labels
-        T = labels.shape[1]
+        F, labels, self.column = features.F, fits.labels, fits.columns
         # How often each pattern has each class, and is without one.
-        count = _Counter(pattern, len(F))
-        self.start_sums = np.empty((F.shape[1], n_classes, T))
-        self.start_counts = np.empty((n_classes, T))
+        count = _Counter(features.pattern, len(F))
+        sums = np.empty((F.shape[1], n_classes, labels.shape[1]))
+        counts = np.empty((n_classes, labels.shape[1]))
         for c in range(n_classes):
             fixed = count(labels == c)
-            self.start_sums[:, c], self.start_counts[c] = F.T @ fixed, fixed.sum(axis=0)
-        self.open = count(labels == UNLABELED)
-        self.counted = None if recalibrate is None else self.open.copy()
-        self.distinct = bool(self.open.max(initial=0.0) <= 1)
-        self.weight = fits.unlabeled_weight
-        self.open *= self.weight
-        self.fixed_sums = self.start_sums * fits.labeled_weight
-        self.fixed_counts = self.start_counts * fits.labeled_weight
+            sums[:, c], counts[c] = F.T @ fixed, fixed.sum(axis=0)
         self.omitted = features.omitted(labels, n_classes)
-        self.recalibrate = recalibrate
-        # What one class gets of the open rows of a table of categories, the other one lacks:
-        # counts that are differences are exact enough there. Variances would not be.
-        self.by_odds = n_classes == 2 and isinstance(features, CategoricalFeatures)
-        self.open_sums = F.T @ self.open if self.by_odds else None
+        self.start = self._model(sums, counts).take(self.column)
+        self.omitted = None if self.omitted is None else self.omitted[:, self.column]
+        self.fixed_sums = sums[..., self.column] * fits.labeled_weight
+        self.fixed_counts = counts[:, self.column] * fits.labeled_weight
+        self.weight, self.recalibrate = fits.unlabeled_weight, recalibrate
+        # The more labels there are, the fewer rows have a part in the E-steps.
+        open_ = count(labels == UNLABELED)
+        rows = open_.any(axis=1)
+        self.open = np.ascontiguousarray(open_[rows][:, self.column])
+        self.design = features.design if rows.all() else features.design[rows]
+        self.distinct = bool(self.open.max(initial=0.0) <= 1)
+        self.open_sums = self.design.T @ self.open if n_classes == 2 else None
 
     def _model(self, sums: NDArray[np.float64], counts: NDArray[np.float64]) -> Linear:
         model = self.features.model(sums, counts, self.omitted)
@@ -351,12 +419,12 @@ class _Block:
 
     def run(self) -> Linear:
         """Models of all fits when the last one has come to rest."""
-        model = self._model(self.start_sums, self.start_counts)
+        model = self.start
         T = model.const.shape[1]
         done = Linear(*(np.empty_like(x) for x in vars(model).values()))
         active = np.arange(T)
         # Without weight on unlabeled rows the start is the answer.
-        moving: NDArray[np.bool_] = np.asarray(self.open.any(axis=0))
+        moving: NDArray[np.bool_] = self.open.any(axis=0) & (self.weight > 0)
         self._put(done, active, model)
         active, model = active[moving], model.take(moving)
         self._keep(moving)
@@ -392,96 +460,115 @@ class _Block:
         self.fixed_sums, self.fixed_counts = self.fixed_sums[..., stay], self.fixed_counts[:, stay]
         self.omitted = None if self.omitted is None else self.omitted[:, stay]
         self.open_sums = None if self.open_sums is None else self.open_sums[:, stay]
-        if self.recalibrate is not None and self.counted is not None:
-            self.counted = self.counted[:, stay]
+        if self.recalibrate is not None:
             self.recalibrate = self.recalibrate.take(stay)
 
     def _expectation(
         self, model: Linear
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Expected sums and counts for the M-step, and the objective at ``model``."""
-        objective = np.einsum("kct,kct->t", self.fixed_sums, model.coef) + model.penalty
-        objective += (self.fixed_counts * model.const).sum(axis=0)
+        packed = self.features.pack(model.coef, model.const)
+        found = None
         if self.open_sums is not None:
-            return self._expectation_by_odds(model, self.open_sums, objective)
-        K, C, T = model.coef.shape
+            found = self._two_classes(packed, self.open_sums)
+        open_sums, logs = found or self._any_classes(packed)
+        open_sums *= self.weight
+        sums, counts = self.features.unpack(open_sums)
+        objective = np.einsum("kct,kct->t", self.fixed_sums, model.coef) + model.penalty
+        objective += (self.fixed_counts * model.const).sum(axis=0) + self.weight * logs
+        return sums + self.fixed_sums, counts + self.fixed_counts, objective
+
+    def _any_classes(
+        self, packed: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Expected sums of the design, and the log-likelihood of the open rows."""
+        K, C, T = packed.shape
         # Classes first: sums and maxima over them are then sums and maxima of whole matrices.
-        coef, const = model.coef.transpose(1, 0, 2), model.const[:, None]
-        sums = np.ascontiguousarray(self.fixed_sums.transpose(1, 0, 2))
-        counts = self.fixed_counts.copy()
-        for F, open_ in self._chunks(K, C * T):
-            q = np.matmul(F, coef)
-            q += const
+        coef = packed.transpose(1, 0, 2)
+        sums, logs = np.zeros((C, K, T)), np.zeros(T)
+        for rows, open_ in self._chunks(K, C * T):
+            q = np.matmul(rows, coef)
             mapped = None
-            if self.recalibrate is not None and self.counted is not None:
-                mapped = self.recalibrate.transform(q[1] - q[0], self.counted)
+            if self.recalibrate is not None:
+                mapped = self.recalibrate.transform(q[1] - q[0], self.open)
             top, total = _normalize(q)
-            objective += np.einsum("ij,ij->j", open_, top) + self._log_totals(total, open_)
+            logs += np.einsum("ij,ij->j", open_, top) + self._log_totals(total, open_)
             if mapped is None:
                 np.divide(open_, total, out=total)
                 q *= total
             else:
                 np.multiply(open_, mapped, out=q[1])
                 np.subtract(open_, q[1], out=q[0])
-            sums += np.matmul(F.T, q)
-            counts += q.sum(axis=1)
-        return sums.transpose(1, 0, 2), counts, objective
+            sums += np.matmul(rows.T, q)
+        return sums.transpose(1, 0, 2), logs
 
-    def _expectation_by_odds(
-        self, model: Linear, open_sums: NDArray[np.float64], objective: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    def _two_classes(
+        self, packed: NDArray[np.float64], open_sums: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """The same for two classes, with one product each way in place of two.
 
-        ``log Σ_c p(x, c) = log p(x, 0) + log(1 + odds)``, and the sum of the first part over the
-        rows is a product of the sums of their features.
+        With h half of the log-odds, the classes have the probabilities ``(1 ± tanh h) / 2``, and
+        ``log Σ_c p(x, c)`` is the mean of both logarithms and ``|h| - log((1 + |tanh h|) / 2)``.
+        The mean is linear in the features, so that its sum is a product of their sums. None where
+        that mean and h cancel, as under a variance that is next to 0.
         """
-        K, _, T = model.coef.shape
-        coef, const = model.coef[:, 1] - model.coef[:, 0], model.const[1] - model.const[0]
-        open_counts = self.open.sum(axis=0)
-        objective += (open_sums * model.coef[:, 0]).sum(axis=0) + open_counts * model.const[0]
-        second, count = np.zeros((K, T)), np.zeros(T)
-        for F, open_ in self._chunks(K, T):
-            odds = F @ coef
-            odds += const
-            smaller = np.abs(odds)
-            np.negative(smaller, out=smaller)
-            np.exp(np.maximum(smaller, LEAST_LOG, out=smaller), out=smaller)
-            total = smaller + 1.0
-            top = np.maximum(odds, 0.0)
-            objective += np.einsum("ij,ij->j", open_, top) + self._log_totals(total, open_)
-            if self.recalibrate is None or self.counted is None:
-                np.copyto(smaller, 1.0, where=odds >= 0)
-                q = np.multiply(smaller, open_, out=smaller)
-                q /= total
+        K, _, T = packed.shape
+        half = 0.5 * (packed[:, 1] - packed[:, 0])
+        difference, spread, logs = np.zeros((K, T)), np.zeros(T), np.zeros(T)
+        for rows, open_ in self._chunks(K, T):
+            h = rows @ half
+            if self.recalibrate is None:
+                signed = np.tanh(h)
+                np.abs(h, out=h)
+                spread += np.einsum("ij,ij->j", open_, h)
+                signed *= open_
+                size = np.abs(signed, out=h)
             else:
-                q = self.recalibrate.transform(odds, self.counted)
-                q *= open_
-            second += F.T @ q
-            count += q.sum(axis=0)
-        sums = self.fixed_sums + np.stack([open_sums - second, second], axis=1)
-        counts = self.fixed_counts + np.stack([open_counts - count, count])
-        return sums, counts, objective
+                signed = self.recalibrate.transform(2.0 * h, open_)
+                signed *= 2.0
+                signed -= 1.0
+                signed *= open_
+                size = np.abs(np.tanh(h))
+                spread += np.einsum("ij,ij->j", open_, np.abs(h, out=h))
+                size *= open_
+            if self.distinct:
+                size += 1.0
+                logs -= _log_products(size)
+            else:
+                size /= np.maximum(open_, 1.0)
+                logs -= np.einsum("ij,ij->j", open_, np.log1p(size, out=size))
+            difference += rows.T @ signed
+        middle = np.einsum("kt,kct->t", open_sums, packed) * 0.5
+        logs += middle + spread + np.log(2.0) * open_sums[-1]
+        if (spread > MOST_CANCELED * np.abs(logs)).any():
+            return None
+        difference *= 0.5
+        of_both = 0.5 * open_sums
+        return np.stack([of_both - difference, of_both + difference], axis=1), logs
 
     def _chunks(
         self, n_columns: int, width: int
     ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-        """Features and weights of some rows after others."""
-        n = len(self.features.F)
+        """Features and counts of some rows after others."""
+        n = len(self.design)
         # Ranks need all rows at once; few rows are not worth the sum over all columns.
         step = n if self.recalibrate is not None else max(4 * n_columns, CHUNK_ELEMENTS // width)
         for low in range(0, n, step):
-            yield self.features.F[low : low + step], self.open[low : low + step]
+            yield self.design[low : low + step], self.open[low : low + step]
 
     def _log_totals(
-        self, total: NDArray[np.float64], weights: NDArray[np.float64]
+        self, total: NDArray[np.float64], counts: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """``Σ_i w_i log total_i`` of each fit."""
+        """``Σ_i n_i log total_i`` of each fit."""
         if not self.distinct:
-            return np.asarray((weights * np.log(total)).sum(axis=0))
-        # All rows without a label weigh the same: the logarithm of a product will do.
-        counted = np.where(weights > 0, total, 1.0)
-        products = np.multiply.reduceat(counted, np.arange(0, len(total), PRODUCT_ROWS), axis=0)
-        return np.asarray(self.weight * np.log(products).sum(axis=0))
+            return np.einsum("ij,ij->j", counts, np.log(total))
+        return _log_products(np.where(counts > 0, total, 1.0))
+
+
+def _log_products(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``Σ_i log values_i`` of each column: logarithms of products, of which there are fewer."""
+    products = np.multiply.reduceat(values, np.arange(0, len(values), PRODUCT_ROWS), axis=0)
+    return np.asarray(np.log(products, out=products).sum(axis=0))
 
 
 def _normalize(q: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -499,12 +586,6 @@ def _normalize(q: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.
         Sum of the classes, in [1, n_classes].
     """
     top = q.max(axis=0)
-    if len(q) == 2:  # the larger one is 1: one exponential in place of two
-        second = q[1] >= q[0]
-        smaller = np.exp(np.maximum(np.minimum(q[0], q[1]) - top, LEAST_LOG))
-        q[0] = np.where(second, smaller, 1.0)
-        q[1] = np.where(second, 1.0, smaller)
-        return top, 1.0 + smaller
     q -= top
     np.exp(np.maximum(q, LEAST_LOG, out=q), out=q)
     return top, q.sum(axis=0)

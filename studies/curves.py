@@ -157,10 +157,11 @@ class Parameters:
     slope: NDArray[np.float64] | None
 
     def fits(self, labels: NDArray[np.intp]) -> Fits:
-        """The fits with these labels."""
+        """The fits with these labels, each column of which has the next ``T / n_columns``."""
         plain = np.isnan(self.weight)
         labeled, unlabeled = 1.0 - self.weight, self.weight
-        return Fits(labels, np.where(plain, 1.0, labeled), np.where(plain, 1.0, unlabeled))
+        column = np.repeat(np.arange(labels.shape[1]), len(plain) // labels.shape[1])
+        return Fits(labels, np.where(plain, 1.0, labeled), np.where(plain, 1.0, unlabeled), column)
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,7 @@ class CurveTrial:
         return np.where(known, self.codes[:, None], UNLABELED)
 
     def fit(self, labels: NDArray[np.intp], parameters: Parameters) -> Linear:
-        """Fit all columns of labels, each with its own parameters."""
+        """Fit all columns of labels, each with its own parameters or several of them."""
         maps = None
         if parameters.slope is not None:
             if self.C != 2:
@@ -272,8 +273,7 @@ class CurveTrial:
             columns = labels[:, of_some]
             for k, (_, held_out) in enumerate(some):
                 columns[held_out, k] = LEFT_OUT
-            repeated = np.repeat(columns, n_values, axis=1)
-            model = self.fit(repeated, self._with(values[of_some].ravel()))
+            model = self.fit(columns, self._with(values[of_some].ravel()))
             for k, (t, held_out) in enumerate(some):
                 of_task = slice(k * n_values, (k + 1) * n_values)
                 found = predicted(self.features.start(held_out), model.take(of_task))
