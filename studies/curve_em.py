@@ -122,10 +122,9 @@ class CategoricalFeatures:
         _, n_classes, T = sums.shape
         full = np.empty((self.offsets[-1], n_classes, T))
         full[self.slots] = sums[:-1]
-        others = np.zeros((len(self.offsets) - 1, n_classes, T))
-        np.add.at(others, self.feature_of, sums[:-1])
-        np.subtract(sums[-1], others, out=others)
-        full[self.offsets[:-1]] = others
+        members = np.arange(len(self.offsets) - 1)[:, None] == self.feature_of
+        others = members.astype(np.float64) @ sums[:-1].reshape(len(self.slots), -1)
+        full[self.offsets[:-1]] = sums[-1] - others.reshape(-1, n_classes, T)
         return full, sums[-1]
 
     @classmethod

@@ -59,7 +59,7 @@ class RankSigmoids:
         else:
             share = np.full(total.shape, self.share)
         slope = self.slope[:, None]
-        slopes = weighted_ranks(odds.round(DIGITS), times)
+        slopes = weighted_ranks(odds, times)
         slopes *= slope / total
         if self.mean_is_position:
             slopes -= slope * share
@@ -93,12 +93,11 @@ def weighted_ranks(
     >>> weighted_ranks(values, weights)  # of 3, 3, 5, 5
     array([[3.5, 1.5, 3.5]])
     """
-    order = np.argsort(values, axis=1)
-    ordered = np.take_along_axis(values, order, axis=1)
-    weight = np.take_along_axis(weights, order, axis=1)
+    n_fits, n = values.shape
+    order, first = sorted_with_ties(values)
+    flat = order + n * np.arange(n_fits)[:, None]
+    weight = np.take(weights.ravel(), flat)
     upto = weight.cumsum(axis=1)
-    first = np.ones(values.shape, dtype=bool)
-    first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
     # Values that are equal have the mean of the ranks from the first of them to the last.
     starts = np.flatnonzero(first)
     lengths = np.diff(starts, append=first.size)
@@ -107,9 +106,35 @@ def weighted_ranks(
     mean += upto_all[starts + lengths - 1]
     mean += 1.0
     mean *= 0.5
-    ranks = np.empty_like(values)
-    np.put_along_axis(ranks, order, np.repeat(mean, lengths).reshape(values.shape), axis=1)
+    ranks = np.empty(values.shape)
+    ranks.ravel()[flat.ravel()] = np.repeat(mean, lengths)
     return ranks
+
+
+def sorted_with_ties(values: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Order of each row, and where a value is the first of its equals in that order.
+
+    Values are equal if they agree to ``DIGITS`` decimals. Value and place are one integer, where
+    they fit into it: a sort of integers takes a third of the time of an ``argsort``.
+    """
+    n = values.shape[1]
+    bits = max(n - 1, 1).bit_length()
+    scaled = values * 10.0**DIGITS
+    first = np.ones(values.shape, dtype=bool)
+    if max(scaled.max(), -scaled.min()) < 2.0 ** (62 - bits):
+        keys = np.rint(scaled, out=scaled).astype(np.int64)
+        keys <<= bits
+        keys |= np.arange(n)
+        keys.sort(axis=1)
+        order = keys & ((1 << bits) - 1)
+        keys >>= bits
+        first[:, 1:] = keys[:, 1:] != keys[:, :-1]
+        return order, first
+    rounded = values.round(DIGITS)
+    order = np.argsort(rounded, axis=1)
+    ordered = np.take_along_axis(rounded, order, axis=1)
+    first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    return order, first
 
 
 def shifts(

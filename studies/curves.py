@@ -243,27 +243,33 @@ class CurveTrial:
     def best_values(self, labels: NDArray[np.intp]) -> NDArray[np.float64]:
         """The value with the fewest errors in cross-validation, for each column of labels."""
         T = labels.shape[1]
+        folds = [_folds(column) for column in labels.T]
         values = np.tile(np.asarray(self.method.values, dtype=np.float64), (T, 1))
-        right = self._right(labels, values)
+        right = self._right(labels, folds, values)
         best = values[np.arange(T), right.argmax(axis=1)]
         if not self.method.refined:
             return np.asarray(best)
         # Values that cannot be chosen are kept in place of a ragged array.
         fine = (best[:, None] + FINE_STEPS / 100).round(2)
         # Where the best one had no error, only a smaller one without error is taken before it.
-        n_folds = np.array([[len(_folds(column))] for column in labels.T])
+        n_folds = np.array([[len(each)] for each in folds])
         perfect = right.max(axis=1, keepdims=True) >= n_folds - 1e-9
         usable = (fine > 0) & (fine < 1) & ((fine < best[:, None]) | ~perfect)
-        fine_right = self._right(labels, np.where(usable, fine, 0.0))  # 0 costs nothing
+        fine_right = self._right(labels, folds, np.where(usable, fine, 0.0))  # 0 costs nothing
         values = np.hstack([values, fine])
         right = np.hstack([right, np.where(usable, fine_right, -1.0)])
         smallest_first = np.argsort(values, axis=1, kind="stable")
         at = np.take_along_axis(right, smallest_first, axis=1).argmax(axis=1)
         return np.asarray(values[np.arange(T), smallest_first[np.arange(T), at]])
 
-    def _right(self, labels: NDArray[np.intp], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _right(
+        self,
+        labels: NDArray[np.intp],
+        folds: list[list[NDArray[np.intp]]],
+        values: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
         """Sum over the folds of the accuracy of each value, of shape (n_sizes, n_values)."""
-        tasks = [(t, rows) for t in range(labels.shape[1]) for rows in _folds(labels[:, t])]
+        tasks = [(t, rows) for t, of_size in enumerate(folds) for rows in of_size]
         n_values = values.shape[1]
         right = np.zeros(values.shape)
         step = max(1, TASK_ELEMENTS // (len(labels) * n_values))
