@@ -104,7 +104,7 @@ class CategoricalFeatures:
 
     @cached_property
     def design(self) -> NDArray[np.float64]:
-        """The columns that products need, and a column of ones: at most half for binary features."""
+        """The columns that products need, half of them for binary features, and one of ones."""
         return np.hstack([self.F[:, self.slots], np.ones((len(self.F), 1))])
 
     def pack(self, coef: NDArray[np.float64], const: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -115,9 +115,7 @@ class CategoricalFeatures:
         np.add(const, first.sum(axis=0), out=packed[-1])
         return packed
 
-    def unpack(
-        self, sums: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def unpack(self, sums: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Sums of all columns and counts, from sums of ``design``."""
         _, n_classes, T = sums.shape
         full = np.empty((self.offsets[-1], n_classes, T))
@@ -187,9 +185,7 @@ class GaussianFeatures:
         """Coefficients of ``design``, of shape (n_design_columns, n_classes, T)."""
         return np.concatenate([coef, const[None]])
 
-    def unpack(
-        self, sums: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def unpack(self, sums: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Sums of all columns and counts, from sums of ``design``."""
         return sums[:-1], sums[-1]
 
@@ -560,7 +556,7 @@ class _Block:
     ) -> NDArray[np.float64]:
         """``Σ_i n_i log total_i`` of each fit."""
         if not self.distinct:
-            return np.einsum("ij,ij->j", counts, np.log(total))
+            return np.asarray(np.einsum("ij,ij->j", counts, np.log(total)))
         return _log_products(np.where(counts > 0, total, 1.0))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 import weakref
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -42,6 +44,10 @@ def _threads() -> ThreadpoolController:
     """The libraries with threads, which take longer to find than small data sets to fit."""
     return ThreadpoolController()
 
+
+TOGETHER_BYTES = 1 << 21
+"""Most predictions of a trial, of all methods of a search, that are kept until they are asked
+for. Where there are more, the fits of one method are wide enough."""
 
 FINE_STEPS = np.concatenate([np.arange(-9, 0), np.arange(1, 10)])
 """Hundredths around the best value in the second stage of the search."""
@@ -149,6 +155,30 @@ class QueriedCurve(NaiveBayesCurve):
         super().__init__(weight=weight, active=True)
 
 
+_searched: list[tuple[float, ...]] = []
+_ahead: dict[Any, tuple[Features, NDArray[np.int16]]] = {}
+
+
+@contextmanager
+def fitted_together(methods: Iterable[NaiveBayesCurve]) -> Iterator[None]:
+    """Fit methods that differ in the weight, or in the slope, side by side.
+
+    ``compare`` asks for one method after the other. The first one that is asked for in a trial
+    fits them all, and the others find their predictions there.
+    """
+    methods = list(methods)
+    _searched[:] = [_value_of(method) for method in methods]
+    try:
+        yield
+    finally:
+        _searched.clear()
+        _ahead.clear()
+
+
+def _value_of(method: NaiveBayesCurve) -> tuple[float, ...]:
+    return tuple(np.nan if x is None else float(x) for x in (method.weight, method.slope))
+
+
 @dataclass(frozen=True)
 class Parameters:
     """Weight (NaN: plain EM) and slope of each of T fits."""
@@ -187,9 +217,34 @@ class CurvePlan:
             tested = self.features.start(test)
             if self.method.active:
                 return trial.asked(sizes, tested)
+            if self._is_searched(len(sizes) * len(test)):
+                return self._ahead(trial, sizes, test, tested)
             labels = trial.labels(sizes)
             model = trial.fit(labels, trial.parameters(labels))
             return predicted(tested, model).T
+
+    def _is_searched(self, n_predictions: int) -> bool:
+        if self.method.chosen is not None or 2 * n_predictions * len(_searched) > TOGETHER_BYTES:
+            return False
+        return repr(_value_of(self.method)) in map(repr, _searched)  # NaN is not NaN
+
+    def _ahead(
+        self, trial: CurveTrial, sizes: tuple[int, ...], test: NDArray[np.intp], tested: Features
+    ) -> NDArray[np.intp]:
+        """Predictions of this method, from fits of all methods that are searched."""
+        of_trial = (id(self.features), trial.order.tobytes(), test.tobytes(), sizes)
+        key = (of_trial, repr(_value_of(self.method)))
+        if key not in _ahead:
+            labels = trial.labels(sizes)
+            weight, slope = np.tile(np.array(_searched), (len(sizes), 1)).T
+            slopes = None if self.method.slope is None else slope
+            plain = np.full(len(weight), np.nan)
+            model = trial.fit(labels, Parameters(weight if slopes is None else plain, slopes))
+            found = predicted(tested, model).reshape(len(test), len(sizes), -1)
+            for k, value in enumerate(_searched):
+                # The features are kept with it: no others get their id before.
+                _ahead[of_trial, repr(value)] = self.features, found[:, :, k].T.astype(np.int16)
+        return _ahead.pop(key)[1].astype(np.intp)
 
 
 class CurveTrial:
@@ -198,7 +253,7 @@ class CurveTrial:
     def __init__(
         self, plan: CurvePlan, codes: NDArray[np.intp], n_classes: int, order: NDArray[np.intp]
     ) -> None:
-        self.method, self.C = plan.method, n_classes
+        self.method, self.C, self.order = plan.method, n_classes, order
         self.features = plan.features.start(order)
         self.codes = codes[order]
         self.true_mean = np.bincount(codes, minlength=n_classes) / len(codes)

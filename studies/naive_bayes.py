@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from leaven.evaluation import CurveProtocol, Split, label_schedule, trial_scores
 from leaven.model_selection import transfer_parameter
 from studies.costs import trials_of
-from studies.curves import NaiveBayesCurve, QueriedCurve
+from studies.curves import NaiveBayesCurve, QueriedCurve, fitted_together
 from studies.data import TWIN, prepare
 from studies.published import published_areas
 from studies.registry import Outcome, Protocol, Run, Table, register
@@ -144,7 +144,8 @@ def search_weights(run: Run, name: str, protocol: Protocol) -> tuple[float, pd.D
     new = list(WEIGHTS)
     for _ in range(2):
         methods = {weight_name(w): NaiveBayesCurve(weight=w) for w in new}
-        frame = run.compare(methods, sources([name]), protocol)
+        with fitted_together(methods.values()):
+            frame = run.compare(methods, sources([name]), protocol)
         frames.append(frame)
         areas = mean_areas(frame)
         done |= {w: areas[name, weight_name(w)] for w in new}
@@ -180,7 +181,8 @@ def search_slopes(
 ) -> tuple[dict[str, float], pd.DataFrame]:
     """The α with the smallest mean area on each data set, and all results."""
     methods = {slope_name(a, mean): NaiveBayesCurve(slope=a, mean=mean) for a in SLOPES}
-    frame = run.compare(methods, sources(datasets), CURVE)
+    with fitted_together(methods.values()):
+        frame = run.compare(methods, sources(datasets), CURVE)
     areas = mean_areas(frame)
     best = {name: min(SLOPES, key=lambda a: areas[name, slope_name(a, mean)]) for name in datasets}
     return best, frame

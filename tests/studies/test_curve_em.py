@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.special import expit, softmax
+from scipy.stats import rankdata
 
 from leaven.generative import (
     ClassPrior,
@@ -16,7 +17,7 @@ from leaven.generative import (
     SemiSupervisedCategoricalNB,
     SemiSupervisedGaussianNB,
 )
-from studies import curve_em
+from studies import curve_em, curves
 from studies.curve_em import (
     LEFT_OUT,
     CategoricalFeatures,
@@ -27,7 +28,8 @@ from studies.curve_em import (
     fit_all,
     log_joint,
 )
-from studies.curve_ranks import RankSigmoids
+from studies.curve_ranks import RankSigmoids, weighted_ranks
+from studies.curves import NaiveBayesCurve, fitted_together
 from studies.estimators import UNLABELED
 
 
@@ -218,3 +220,55 @@ def test_fits_that_run_out_of_iterations_stop_there() -> None:
     features = CategoricalFeatures.make(X)
     found = fit_all(features, plain(labels), 3, Settings(1.0, max_iter=2, tol=0.0))
     assert_allclose(softmax(log_joint(features, found), axis=1)[:, :, 0], expected, atol=1e-12)
+
+
+def test_fits_with_the_same_labels_share_a_column() -> None:
+    X, codes = categories(40, 2)
+    labels, weights = labels_at(codes, [6, 20]), np.array([0.2, 0.5, 0.2, 0.9])
+    column = np.array([0, 0, 1, 1])
+    features, rules = CategoricalFeatures.make(X), Settings(1.0)
+    shared = fit_all(features, Fits(labels, 1 - weights, weights, column), 3, rules)
+    apart = fit_all(features, convex(labels[:, column], list(weights)), 3, rules)
+    assert_allclose(shared.coef, apart.coef, atol=1e-12)
+    assert_allclose(shared.const, apart.const, atol=1e-12)
+
+
+def test_features_with_a_single_category() -> None:
+    X, codes = categories(40, 5)
+    X.insert(1, 9, pd.Series(["s"] * 40, dtype="category"))
+    labels = labels_at(codes, [6])
+    found = posterior(CategoricalFeatures.make(X), plain(labels), 3)[:, :, 0]
+    model = SemiSupervisedCategoricalNB(prior=ClassPrior(smoothing=1.0))
+    assert_allclose(found, model.fit(X, labels[:, 0]).predict_proba(X), atol=1e-9)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from([3.0, 1e9]))
+def test_ranks_of_small_and_of_huge_values(seed: int, scale: float) -> None:
+    # Huge ones do not fit into an integer with their place, and are sorted by another way.
+    rng = np.random.default_rng(seed)
+    values = rng.normal(0, scale, (3, 20)).round(1)
+    values[:, 10:] = values[:, rng.integers(0, 10, 10)]
+    found = weighted_ranks(values, np.ones(values.shape))
+    assert_allclose(found, rankdata(values, axis=1))
+
+
+@pytest.mark.parametrize("kind", ["weight", "slope"])
+def test_methods_fitted_together_predict_as_those_alone(kind: str) -> None:
+    X, codes = categories(60, 6)
+    codes %= 2
+    order, test = np.arange(45), np.arange(45, 60)
+    methods = [NaiveBayesCurve(**{kind: value}) for value in (0.1, 0.5, 0.9)]
+
+    def predict(method: NaiveBayesCurve) -> np.ndarray:
+        return method.curve_plan(X).predict(codes, 2, order, (2, 5, 20, 45), test)
+
+    alone = [predict(method) for method in methods]
+    with fitted_together(methods):
+        together = [predict(method) for method in methods]
+        assert not curves._ahead  # all were asked for
+        predict(methods[0])
+        assert len(curves._ahead) == 2
+    assert not curves._ahead
+    np.testing.assert_array_equal(together, alone)
+    assert (alone[0] != alone[2]).any()
