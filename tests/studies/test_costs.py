@@ -18,8 +18,8 @@ from studies.registry import Outcome
 def test_no_data_set_exceeds_the_budget_of_a_search(number: str) -> None:
     for name, n in trials_of(number, [*SECONDS, "iris"]).items():
         assert n * cost_of(number, name) <= SEARCH_BUDGET
-        if n == 0:  # two trials would have been too much
-            assert 2 * cost_of(number, name) > SEARCH_BUDGET
+        if n == 0:  # ten trials would have been too much
+            assert 10 * cost_of(number, name) > SEARCH_BUDGET
 
 
 def test_a_table_of_single_fits_has_25_trials_where_100_take_more_than_ten_minutes() -> None:
@@ -28,9 +28,9 @@ def test_a_table_of_single_fits_has_25_trials_where_100_take_more_than_ten_minut
 
 
 def test_by_hand() -> None:
-    # 7.6 s: 100 take 760 s; 26 * 0.8 s = 20.8 s: 5 in 120 s; 6.15 s * 26 = 159.9 s: none.
+    # 7.6 s: 100 take 760 s; 10 * 0.97 s = 9.7 s: 25 in 300 s; 6.15 s * 10 = 61.5 s: not ten.
     assert trials_of("3.4", ["letter", "iris"]) == {"letter": 25, "iris": 100}
-    assert trials_of("4.1", ["pendigits", "sleep"]) == {"pendigits": 5, "sleep": 0}
+    assert trials_of("4.1", ["pendigits", "sleep"]) == {"pendigits": 25, "sleep": 0}
     assert cost_of("6.3", "dna") == 2 * cost_of("3.3", "dna")  # NB asks, and EM is fitted
     assert trials_of("3.6", ["letter-twin"]) == {"letter-twin": 25}
     assert expected_seconds("3.4", ["letter"]) == 190.0
@@ -39,9 +39,7 @@ def test_by_hand() -> None:
 
 def test_all_sets_of_the_transfer_have_the_same_trials() -> None:
     found = trials_of("5.5", ["blogger", "arcene", "mushroom"])
-    assert set(found.values()) <= {0, 25}
-    assert found["blogger"] == 25
-    assert found["arcene"] == 0  # 25 trials of table 5.5 would take 249 s
+    assert found == {"blogger": 100, "arcene": 0, "mushroom": 100}  # arcene: 100 take 342 s
 
 
 def test_groups_of_a_run() -> None:
