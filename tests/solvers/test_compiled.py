@@ -100,7 +100,17 @@ def test_solutions_are_those_of_lapack_and_of_scipys_products(everywhere, monkey
     assert_allclose(ours.x, solve_spd(A, B, method="cg", tol=1e-9).x, atol=1e-7)
 
 
-@pytest.mark.parametrize("why", ["numba is not there", "numba does not import"])
+class Refusing:
+    """Fails where the compiled functions are imported, as numba does that can keep no file."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name == "leaven.solvers._compiled":
+            raise RuntimeError("cannot cache function")
+
+
+@pytest.mark.parametrize(
+    "why", ["numba is not there", "numba does not import", "numba can keep no file"]
+)
 def test_without_numba_scipy_multiplies(monkeypatch, why):
     if why == "numba is not there":
         monkeypatch.setattr(_kernels, "is_installed", lambda name: False)
@@ -108,6 +118,9 @@ def test_without_numba_scipy_multiplies(monkeypatch, why):
         monkeypatch.setattr(_kernels, "is_installed", lambda name: True)
         monkeypatch.delattr("leaven.solvers._compiled", raising=False)
         monkeypatch.setitem(sys.modules, "leaven.solvers._compiled", None)
+    if why == "numba can keep no file":
+        monkeypatch.delitem(sys.modules, "leaven.solvers._compiled")
+        monkeypatch.setattr(sys, "meta_path", [Refusing(), *sys.meta_path])
     monkeypatch.setattr(_kernels, "COMPILED_FROM", 0)
     _kernels._module.cache_clear()
     try:

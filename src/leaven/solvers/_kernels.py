@@ -41,6 +41,8 @@ def _module() -> Any:
         return None
     try:
         from leaven.solvers import _compiled
-    except ImportError:  # numba refuses versions of NumPy that it does not know
+    except (ImportError, RuntimeError):
+        # numba refuses versions of NumPy that it does not know, and functions to be kept where
+        # neither the package nor the home directory can be written to.
         return None
     return _compiled
