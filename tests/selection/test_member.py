@@ -15,11 +15,15 @@ from leaven.selection import (
     Member,
     combine_held_out,
     estimate_faintness,
+    likelihood_weights,
     make_candidates,
+    member_temperature,
     members_at,
     prior_pool,
     standard_problem,
+    tempered_log,
 )
+from leaven.selection._stop import Rival
 
 MEMBERS = [Member(4.0, 1.2, 1.0), Member(1.0, 0.6, 9.0), Member(2.0, 1.0)]
 
@@ -90,6 +94,31 @@ def test_a_combination_of_confident_candidates_that_fail_becomes_cautious() -> N
         found[name] = pool.combine({key: row[key] for key in pool.weights})[0]
     assert found["easy"] > 0.9
     assert found["hard"] < 0.75
+
+
+def test_the_combination_starts_from_the_kind_of_table_that_held_out_labels_tell() -> None:
+    P, truth = held_out(12, 4, 0.3)
+    folds = Folds(np.arange(12), np.tile(np.arange(12) // 3, (2, 1)))
+    members = dict(zip("abc", MEMBERS, strict=True))
+    pool = combine_held_out("abc", list(P), truth, folds, members).pool
+    s = estimate_faintness(np.log(P + 0.02), truth, MEMBERS)
+    assert 0.05 < s < 0.95
+    prior, centers = members_at(MEMBERS, s)
+    powers = [member_temperature(p, truth, t) for p, t in zip(P, centers, strict=True)]
+    logs = np.stack([tempered_log(p, power) for p, power in zip(P, powers, strict=True)])
+    weights = likelihood_weights(logs[:, :, np.arange(12), truth].mean(axis=1).T, prior)
+    assert_allclose(list(pool.temperatures.values()), powers)
+    assert_allclose(list(pool.weights.values()), weights)
+
+
+def test_a_candidate_is_not_stopped_that_counts_on_the_other_kind_of_tables() -> None:
+    truth = np.arange(30) % 2
+    answers = np.where(np.eye(2)[truth] > 0, 0.8, 0.2)[None]
+    rival = Rival("rival", Member(1.0, 1.0, 1.0), answers, truth)
+    seen = np.ones(30, dtype=bool)
+    for faint_weight, stopped in ((0.001, True), (1.0, False)):
+        light = Member(0.001, 1.0, faint_weight)
+        assert rival.is_out_of_reach(light, answers, 0, seen) == stopped
 
 
 def test_tables_have_faint_weights_and_texts_have_none() -> None:
