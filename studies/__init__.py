@@ -133,7 +133,7 @@ def rewrite_pages(folder: Path) -> list[Path]:
     """Write the Markdown sections of all tables again that have their numbers beside the pages.
 
     For a change of how they look: nothing is run, figures stay as they are, and sections without
-    numbers too.
+    numbers too. Mean ranks and their diagrams are those of the numbers.
     """
     paths = []
     for source in SOURCES:
@@ -146,11 +146,18 @@ def rewrite_pages(folder: Path) -> list[Path]:
                 image = folder / "images" / f"{table.id}.png"
                 sections[table.id] = markdown_section(report, has_image=image.is_file())
         if sections and path.is_file():
+            sections |= _ranks_section(source, folder)
             old = path.read_text(encoding="utf-8")
             new = update_page(old, sections, source=source, as_html=False)
             path.write_text(new, encoding="utf-8")
             paths.append(path)
     return paths
+
+
+def _ranks_section(source: str, folder: Path) -> dict[str, str]:
+    """The section of mean ranks, drawn anew; empty for other sources than S1."""
+    ranks = rank_lines(folder) if source == "S1" else []
+    return {RANKS: "\n".join([RANKS_HEAD, "", *ranks])} if ranks else {}
 
 
 def write_pages(
@@ -185,9 +192,7 @@ def write_pages(
             elif can_draw(report.cells):
                 draw_cells(report.cells, image, report.table.score)
         pages = {f"{source.lower()}.md": {r.table.id: markdown_section(r) for r in of_source}}
-        ranks = rank_lines(folder) if source == "S1" else []
-        if ranks:
-            pages[f"{source.lower()}.md"][RANKS] = "\n".join([RANKS_HEAD, "", *ranks])
+        pages[f"{source.lower()}.md"] |= _ranks_section(source, folder)
         if as_html:
             pages[f"{source.lower()}.html"] = {r.table.id: html_section(r, draw) for r in of_source}
         for name, sections in pages.items():

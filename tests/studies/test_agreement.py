@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from studies import Run, reproduce, write_pages
+from studies import Run, reproduce, rewrite_pages, write_pages
 from studies.__main__ import main
 from studies.agreement import (
     Agreement,
@@ -149,6 +149,24 @@ def test_ranks_of_several_tables(tmp_path: Path) -> None:
 
 def test_no_ranks_without_tables(tmp_path: Path) -> None:
     assert rank_lines(tmp_path) == []
+
+
+def test_pages_are_written_again_with_the_ranks_of_their_numbers(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    kept = Path(__file__).parents[2] / "docs" / "reproduction"
+    (tmp_path / "numbers").mkdir()
+    for path in kept.glob("numbers/S1-*.csv"):
+        (tmp_path / "numbers" / path.name).write_bytes(path.read_bytes())
+    page = (kept / "s1.md").read_text(encoding="utf-8")
+    stale = page.replace("| 6.14 | 3.3, 6.1, 6.3 |", "| 6.14 | stale |")
+    assert stale != page
+    (tmp_path / "s1.md").write_text(stale, encoding="utf-8")
+    assert rewrite_pages(tmp_path) == [tmp_path / "s1.md"]
+    assert (tmp_path / "images" / "S1-figure-6.14.png").is_file()
+    ranks = [line for line in rank_lines(tmp_path) if line.startswith("|")]
+    written = (tmp_path / "s1.md").read_text(encoding="utf-8")
+    # The page in the repository too: its ranks are those of the numbers beside it.
+    assert all(line in written and line in page for line in ranks)
 
 
 def test_published_ranks_of_figure_4_1() -> None:
