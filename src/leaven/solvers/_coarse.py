@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 
 from leaven.solvers._products import add_product
 
-# One aggregate for so many rows, and the most of them: the inverse is dense, and reading it costs
+# Rows per aggregate, and the most aggregates: the inverse is dense, and reading it costs
 # 8 MB a step. Fewer than there are clusters (165 for 400) hardly save steps.
 _ROWS_PER_AGGREGATE, _MOST_AGGREGATES = 100, 1_000
 

@@ -21,7 +21,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, models, register_model
 
-# Sums of so many rows are added up in single precision, sums of these sums in double precision.
+# Rows whose products are summed in single precision; these sums are added in double precision.
 _ROWS = 512
 
 _FAST = ("fast",)  # products and sums become one instruction
