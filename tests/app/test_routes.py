@@ -204,6 +204,19 @@ def test_windows_that_close_and_come_back():
     assert not windows.all_closed()
 
 
+def test_a_poll_that_was_under_way_does_not_bring_a_closed_window_back():
+    windows = Windows()
+    windows.saw("one", True)
+    windows.saw("one", False)
+    windows.saw("one", True)  # sent before the window closed
+    windows._left["one"] -= 10
+    assert windows.all_closed()
+    windows.saw("one", False)
+    windows.loads()
+    windows.saw("one", True)  # a reload
+    assert not windows.all_closed()
+
+
 def test_a_reload_on_a_slow_computer_is_no_end(ask, open_session, fruit):
     windows = Windows()
     session = open_session(fruit, classes=CLASSES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 import socket
 import threading
 import time
@@ -18,6 +19,7 @@ from leaven.tables import TableError
 
 _PORTS = 100  # ports that are tried, from the wanted one upward
 _GRACE = 3.0  # seconds in which a closed window may come back: then it was reloaded
+_UNDER_WAY = 0.5  # seconds in which a poll that was sent before may follow the word of closing
 _LOADING = 60.0  # seconds in which a page that was asked for may begin to speak
 _SILENCE = 1800.0  # seconds without a word of any window: a crash; hidden ones speak each minute
 _HINT = "leaven annotate"
@@ -120,6 +122,9 @@ class Windows:
         with self._lock:
             now = time.monotonic()
             if is_open:
+                closed = now - self._left.get(window, -math.inf)
+                if closed < _UNDER_WAY and self._loading is None:
+                    return  # the window did not come back: on a busy machine they overtake
                 self._loading = None
                 self._seen[window] = now
                 self._left.pop(window, None)
