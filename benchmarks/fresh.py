@@ -93,7 +93,8 @@ FIRST = {
     "solder": ("Mask", ()),
 }
 
-# These chose nothing: they were listed when everything else was settled, and run once.
+# These chose no number: they were listed when all were settled, and looked at before they were
+# kept.
 SECOND = {
     "Davis": ("sex", ()),
     "Greene": ("decision", ()),
