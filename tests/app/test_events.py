@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import threading
 
 import pytest
 
@@ -167,3 +168,49 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path):
     store._db.execute("DROP TABLE events")
     with pytest.raises(CannotSaveError, match="cannot be read: no such table"):
         store.since(0)
+
+
+def test_only_who_made_a_file_calls_it_new(tmp_path):
+    one, two = EventStore(tmp_path / "a.db"), EventStore(tmp_path / "a.db")
+    assert (one.is_new, two.is_new) == (True, False)
+    two.discard()
+    assert (tmp_path / "a.db").exists()
+    one.discard()
+    assert not (tmp_path / "a.db").exists()
+
+
+def test_a_file_that_another_process_has_just_begun_is_no_foreign_one(tmp_path):
+    other = sqlite3.connect(tmp_path / "a.db")
+    other.execute("PRAGMA journal_mode=WAL")  # bytes on the disk, and no mark yet
+    assert (tmp_path / "a.db").stat().st_size
+    store = EventStore(tmp_path / "a.db")
+    assert store.is_new
+    assert store.since(0) == []
+    store.close()
+    other.close()
+
+
+def test_an_empty_file_of_another_program_is_refused(tmp_path):
+    other = sqlite3.connect(tmp_path / "a.db")
+    other.execute("PRAGMA application_id=7")
+    other.close()
+    with pytest.raises(TableError, match="not an event file of leaven"):
+        EventStore(tmp_path / "a.db")
+
+
+@pytest.mark.parametrize("lock", ["BEGIN EXCLUSIVE", "BEGIN"])
+def test_a_file_that_another_process_holds_is_waited_for(tmp_path, lock):
+    EventStore(tmp_path / "a.db").close()
+    other = sqlite3.connect(tmp_path / "a.db", isolation_level=None, check_same_thread=False)
+    other.execute("PRAGMA journal_mode=DELETE")
+    other.execute(lock)
+    assert other.execute("SELECT * FROM events").fetchall() == []
+    release = threading.Timer(0.3, other.execute, ("ROLLBACK",))
+    release.start()
+    store = EventStore(tmp_path / "a.db")
+    release.join()
+    with store.transaction():
+        store.insert(Draft("k-1", "skip", ("r",)), user="ann")
+    assert len(store.since(0)) == 1
+    store.close()
+    other.close()

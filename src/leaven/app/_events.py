@@ -27,26 +27,26 @@ _APPLICATION = 0x6C76656E  # "lven": SQLite's own place for the kind of a file
 _VERSION = 1  # of the schema below; raised when an older reader would misread the file
 _PATIENCE = 10.0  # seconds to wait while another process writes; one commit takes milliseconds
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS events (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    key TEXT NOT NULL UNIQUE,
-    time REAL NOT NULL,
-    user TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    rows TEXT NOT NULL,
-    value TEXT NOT NULL,
-    source TEXT NOT NULL,
-    why TEXT NOT NULL,
-    shown TEXT NOT NULL,
-    undoes INTEGER
-);
-CREATE TRIGGER IF NOT EXISTS events_stay BEFORE UPDATE ON events
-BEGIN SELECT RAISE(ABORT, 'events are never changed'); END;
-CREATE TRIGGER IF NOT EXISTS events_are_kept BEFORE DELETE ON events
-BEGIN SELECT RAISE(ABORT, 'events are never deleted'); END;
-CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-"""
+_SCHEMA = (
+    """CREATE TABLE IF NOT EXISTS events (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        key TEXT NOT NULL UNIQUE,
+        time REAL NOT NULL,
+        user TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        rows TEXT NOT NULL,
+        value TEXT NOT NULL,
+        source TEXT NOT NULL,
+        why TEXT NOT NULL,
+        shown TEXT NOT NULL,
+        undoes INTEGER
+    )""",
+    """CREATE TRIGGER IF NOT EXISTS events_stay BEFORE UPDATE ON events
+    BEGIN SELECT RAISE(ABORT, 'events are never changed'); END""",
+    """CREATE TRIGGER IF NOT EXISTS events_are_kept BEFORE DELETE ON events
+    BEGIN SELECT RAISE(ABORT, 'events are never deleted'); END""",
+    "CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+)
 
 
 class CannotSaveError(OSError):
@@ -120,8 +120,6 @@ class EventStore:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._lock = threading.RLock()
-        existed = self.path.exists() and self.path.stat().st_size > 0
-        self.is_new = not existed
         try:
             self._db = sqlite3.connect(
                 self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
@@ -129,7 +127,7 @@ class EventStore:
         except sqlite3.Error as error:
             raise _not_opened(self.path, error) from error
         try:
-            self._open(existed)
+            self.is_new = self._open()
             self._identity = _identity(self.path)
         except sqlite3.Error as error:
             self._db.close()
@@ -138,23 +136,40 @@ class EventStore:
             self._db.close()
             raise
 
-    def _open(self, existed: bool) -> None:
+    def _open(self) -> bool:
+        """Make the file ready, and return whether it was empty.
+
+        Two processes may do so at once: who comes second waits, and finds a whole file.
+        """
         db = self._db
-        if existed:
-            kind = db.execute("PRAGMA application_id").fetchone()[0]
-            version = db.execute("PRAGMA user_version").fetchone()[0]
-            if kind != _APPLICATION:
-                raise TableError(f"{self.path} is not an event file of leaven: name another one.")
-            if version > _VERSION:
-                raise TableError(
-                    f"{self.path} was written by a later version of leaven: install that one."
-                )
-        db.execute("PRAGMA journal_mode=WAL")
         # FULL, not NORMAL: a power cut too loses no label that the page called saved.
         db.execute("PRAGMA synchronous=FULL")
-        db.execute(f"PRAGMA application_id={_APPLICATION}")
-        db.execute(f"PRAGMA user_version={_VERSION}")
-        db.executescript(_SCHEMA)
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            kind = db.execute("PRAGMA application_id").fetchone()[0]
+            is_new = not kind and not db.execute("SELECT 1 FROM sqlite_master").fetchone()
+            if not is_new:
+                self._check_kind(kind)
+            db.execute(f"PRAGMA application_id={_APPLICATION}")
+            db.execute(f"PRAGMA user_version={_VERSION}")
+            for statement in _SCHEMA:
+                db.execute(statement)
+        except BaseException:
+            db.execute("ROLLBACK")
+            raise
+        db.execute("COMMIT")
+        db.execute("PRAGMA journal_mode=WAL")
+        return is_new
+
+    def _check_kind(self, kind: int) -> None:
+        """Raise if the file is not ours, or of a later version."""
+        version = self._db.execute("PRAGMA user_version").fetchone()[0]
+        if kind != _APPLICATION:
+            raise TableError(f"{self.path} is not an event file of leaven: name another one.")
+        if version > _VERSION:
+            raise TableError(
+                f"{self.path} was written by a later version of leaven: install that one."
+            )
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
