@@ -16,13 +16,18 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 from click.testing import CliRunner  # noqa: E402
-from hypothesis import settings  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
 
 # Since click 8.2 the error stream is kept apart, and there is no word for it any more.
 if "mix_stderr" in CliRunner.__init__.__code__.co_varnames:
     CliRunner.__init__.__defaults__ = (*CliRunner.__init__.__defaults__[:-1], False)
 
-# A shared, busy machine makes single examples slow: no deadline. Continuous integration runs
-# the same examples every time; a developer's machine looks for new ones.
-settings.register_profile("leaven", deadline=None, derandomize="CI" in os.environ)
+# A shared, busy machine makes examples slow: no deadline, and no complaint of it. Continuous
+# integration runs the same examples every time; a developer's machine looks for new ones.
+settings.register_profile(
+    "leaven",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize="CI" in os.environ,
+)
 settings.load_profile("leaven")
