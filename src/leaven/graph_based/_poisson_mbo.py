@@ -231,8 +231,9 @@ class PoissonMBOClassifier(GraphClassifier):
             sizes = whole_sizes(self.prior_, int((~given).sum()), u[~given].sum(axis=0))
             start = np.where(given, codes, first.argmax(axis=1))
             twice = self.second_run and self.schedule is None and self.source_weight == "auto"
-            run = best_of_two if twice else one_run
-            result, sources = run(graph, sources, start, sizes, given, schedule, float(weight))
+            result, sources = lightest_run(
+                graph, sources, start, sizes, given, schedule, float(weight), twice
+            )
             if self.recut:
                 before = result.labels
                 bounds = released_sizes(sizes, schedule[-1][2])
@@ -264,7 +265,7 @@ class PoissonMBOClassifier(GraphClassifier):
         return scores
 
 
-def one_run(
+def lightest_run(
     graph: Graph,
     sources: NDArray[Any],
     start: NDArray[np.intp],
@@ -272,22 +273,9 @@ def one_run(
     given: NDArray[np.bool_],
     schedule: Sequence[tuple[int, int, float]],
     weight: float,
+    twice: bool,
 ) -> tuple[Labeling, NDArray[Any]]:
-    """Run the annealed scheme; return its labeling, and the sources times their weight."""
-    weighted = weight * sources
-    return annealed_mbo(graph, weighted, start, sizes, given, schedule), weighted
-
-
-def best_of_two(
-    graph: Graph,
-    sources: NDArray[Any],
-    start: NDArray[np.intp],
-    sizes: NDArray[np.int64],
-    given: NDArray[np.bool_],
-    schedule: Sequence[tuple[int, int, float]],
-    weight: float,
-) -> tuple[Labeling, NDArray[Any]]:
-    """Run the annealed scheme in two ways, and keep the labeling with the lighter cut.
+    """Run the annealed scheme, or run it in two ways and keep the labeling with the lighter cut.
 
     Parameters
     ----------
@@ -296,6 +284,7 @@ def best_of_two(
     weight : float
         Of the sources, and of a label that is cut off from its neighbors, see
         :func:`labeled_cut`.
+    twice : bool
 
     Returns
     -------
@@ -303,15 +292,15 @@ def best_of_two(
     sources : ndarray of shape (n_nodes, n_classes)
         Those of the run that was kept, times their weight.
     """
-    first = one_run(graph, sources, start, sizes, given, schedule, weight)
-    if len(sizes) == 2:
-        other = one_run(graph, sources, start, sizes, given, schedule, _LIGHT_SOURCES)
-    else:
-        other = one_run(graph, sources, start, sizes, given, schedule[1:], weight)
-    cost, other_cost = (
-        labeled_cut(graph.adjacency, run[0].labels, given, weight) for run in (first, other)
+    ways = [(schedule, weight)]
+    if twice:
+        ways.append((schedule, _LIGHT_SOURCES) if len(sizes) == 2 else (schedule[1:], weight))
+    runs = [(annealed_mbo(graph, w * sources, start, sizes, given, s), w) for s, w in ways]
+    # The first of equal cuts: a second run has to be lighter.
+    labeling, kept = min(
+        runs, key=lambda run: labeled_cut(graph.adjacency, run[0].labels, given, weight)
     )
-    return other if other_cost < cost else first
+    return labeling, kept * sources
 
 
 def lift_labels(scores: NDArray[Any], labels: NDArray[np.intp]) -> NDArray[Any]:
