@@ -86,14 +86,13 @@ def test_sets_grow_with_the_confidence_asked_for(P: np.ndarray, scores: np.ndarr
     assert (narrow <= wide).all()
 
 
-def test_expected_accuracy_is_the_mean_weighted_by_precision() -> None:
+def test_expected_accuracy_counts_the_mean_confidence_as_two_hundred_labels() -> None:
     right = np.array([1.0] * 12 + [0.5] * 4 + [0.0] * 4)
-    a, b, c = 0.002, 0.1, 0.0025
-    first, second = a + b / 20, 0.82 * 0.18 / 20 + c
-    expected = (0.82 / first + 0.7 / second) / (1 / first + 1 / second)
+    expected = (200 * 0.82 + 20 * 0.7) / 220
     found = expected_accuracy(0.82, right, level=0.8)
     assert found.value == pytest.approx(expected)
-    assert found.se == pytest.approx((1 / first + 1 / second) ** -0.5)
+    share = 1 / 26 + 3 / 220
+    assert found.se == pytest.approx((expected * (1 - expected) * share) ** 0.5)
     # The interval holds 0.8 of a beta density with that mean and variance.
     strength = found.value * (1 - found.value) / found.se**2 - 1
     density = stats.beta(found.value * strength, (1 - found.value) * strength).pdf
@@ -145,10 +144,15 @@ def test_the_fewest_rows_are_flagged(confidence: np.ndarray, target: float) -> N
     assert len(rest) == max(within, default=0)
 
 
-@pytest.mark.parametrize(("n_tested", "share"), [(0, 1 / 9), (1, 1 / 9), (8, 0.5), (72, 0.9)])
-def test_few_held_out_labels_aim_below_the_target(n_tested: int, share: float) -> None:
+@pytest.mark.parametrize(
+    ("n_tested", "n_classes", "share"),
+    [(0, 2, 1 / 9), (1, 2, 1 / 9), (8, 2, 0.5), (72, 2, 0.9), (8, 4, 1 / 3)],
+)
+def test_few_held_out_labels_aim_below_the_target(
+    n_tested: int, n_classes: int, share: float
+) -> None:
     confidence = np.random.default_rng(0).random(200) ** 0.05
-    flagged = rows_above_target(confidence, 0.03, n_tested)
+    flagged = rows_above_target(confidence, 0.03, n_tested, n_classes)
     assert_array_equal(flagged, rows_above_target(confidence, 0.03 * share))
     assert 0 < flagged.sum() < 200
     assert flagged.sum() > rows_above_target(confidence, 0.03).sum()

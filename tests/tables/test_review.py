@@ -18,32 +18,23 @@ from leaven.tables._review import hard_to_classify, rows_to_ask
 from leaven.tables._select import PreparedRows, table_problem
 
 
-def selection(score: float, n_tested: int, *, best_supervised: str = "a") -> SimpleNamespace:
-    candidates = pd.DataFrame({"name": ["a", "b"], "score": [0.1, score]})
-    return SimpleNamespace(
-        candidates=candidates,
-        choice="b",
-        n_tested=n_tested,
-        best_supervised=best_supervised,
-        selection_bias=0.05,
-    )
+def selection(expected_accuracy: float) -> SimpleNamespace:
+    return SimpleNamespace(expected_accuracy=expected_accuracy)
 
 
 def test_as_many_are_flagged_as_are_expected_to_be_wrong() -> None:
     confidence = np.linspace(0.5, 0.9, 103)
     P = np.column_stack([confidence, 1 - confidence])
     labeled = np.arange(103) < 3
-    review = hard_to_classify(P, labeled, selection(0.75, 18))  # (4.5 + 1) / 20
+    review = hard_to_classify(P, labeled, selection(0.725))
     assert review.rows.sum() == round(0.275 * 100)
     assert not review.rows[labeled].any()
     assert P[review.rows, 0].max() == review.highest
     assert P[~review.rows & ~labeled, 0].min() > review.highest
     assert "27.5%" in review.rule
-    lucky = hard_to_classify(P, labeled, selection(0.75, 18, best_supervised="b"))
-    assert lucky.rows.sum() == round((0.3 * 18 + 1) / 20 * 100)
     none = hard_to_classify(P, labeled, None)
     assert none.rows.sum() == 10
-    unknown = hard_to_classify(P, labeled, selection(np.nan, 0))
+    unknown = hard_to_classify(P, labeled, selection(np.nan))
     assert unknown.rows.sum() == 10
 
 

@@ -13,13 +13,15 @@ from scipy import stats
 
 from leaven.statistics import Estimate
 
-# Variance of (mean confidence - accuracy) over tables, as a + b / n for n held-out labels:
-# 0.03 with 4 of them, 0.01 with 10, 0.003 with 50 and more (51 tables).
-CONFIDENCE_VARIANCE = (0.002, 0.1)
+# The mean confidence counts as so many held-out labels: it has learned from them already, and
+# with fewer than a hundred the accuracy is nearer to it alone (51 tables; labels drawn from each
+# class, or 50 and 200 from all rows).
+CONFIDENCE_LABELS = 200
 
-# Variance of (held-out accuracy - accuracy) that does not fall with the number of labels: fewer
-# labels in training, and labels that were not drawn at random. Five points on the same tables.
-SHIFT_VARIANCE = 0.0025
+# Variance of the accuracy, divided by that of a coin, at n held-out labels: 1 / (n + 6) as if they
+# and six more were tested, and 3 / (n + 200) for what labels and unlabeled rows differ in.
+TESTED_BEFORE = 6
+SHIFT = 3.0
 
 # Mean and standard deviation, over the same tables, of the gain in accuracy by members that
 # learn from unlabeled rows, where nothing is known of the answers; see also `gain_prior`.
@@ -30,11 +32,9 @@ GAIN_PRIOR = (0.012, 0.05)
 # labels per class; with labels alone in 98, 93 and 94%, and their coverage varies more.
 TRUST_OF_MODEL = 40.0
 
-# Held-out labels with which half of a target error is aimed at. Confidences estimated from few
-# labels are too high where they are highest: with 2, 5, 10 and 20 labels per class 8, 6, 7 and 4%
-# of the rows that were not flagged at a target of 5% were wrong, and 6, 6, 5 and 4% with this
-# (benchmarks/safe.py, one draw before and three after).
-HALF_OF_TARGET = 8.0
+# Held-out labels per class with which half of a target error is aimed at. Confidences estimated
+# from few labels are too high where they are highest, and the more so the more classes there are.
+HALF_OF_TARGET = 4.0
 
 # Levels at which the distribution of probabilities is kept: steps of half a percent.
 _N_LEVELS = 201
@@ -248,13 +248,14 @@ def expected_accuracy(
 ) -> Estimate:
     r"""Expected accuracy on the unlabeled rows, from two estimates of it.
 
-    The mean calibrated confidence m of the rows and the held-out accuracy h are weighted by
-    their precision,
+    The mean calibrated confidence m of the rows counts as 200 held-out labels beside the n that
+    there are, of which a share h got their class,
 
-    .. math:: \mathrm{var}(m) = a + b / n, \qquad \mathrm{var}(h) = m (1 - m) / n + c,
+    .. math:: p = \frac{200 m + n h}{200 + n}, \qquad
+        \mathrm{var} = p (1 - p) \left(\frac{1}{n + 6} + \frac{3}{n + 200}\right),
 
-    with a, b and c measured over tables. The interval is that of a beta distribution with the
-    mean and the variance of the result.
+    with numbers measured over tables. The interval is that of a beta distribution with this mean
+    and variance.
 
     Parameters
     ----------
@@ -277,27 +278,19 @@ def expected_accuracy(
     >>> from leaven.selection import expected_accuracy
     >>> found = expected_accuracy(0.8, np.array([1.0] * 15 + [0.0] * 5))
     >>> round(found.value, 3), round(found.low, 2), round(found.high, 2)
-    (0.78, 0.67, 0.88)
+    (0.795, 0.63, 0.93)
     """
     weight = np.ones(len(right)) if weight is None else weight
     n = effective_number(weight)
-    a, b = CONFIDENCE_VARIANCE
-    m = float(np.clip(confidence, 0.01, 0.99))
-    variance = a + b / max(n, 2)
-    value = m
+    value = float(np.clip(confidence, 0.01, 0.99))
     if n:
-        held = m * (1.0 - m) / n + SHIFT_VARIANCE
-        share = variance / (variance + held)
-        value = float(
-            np.clip((1.0 - share) * m + share * (weight @ right) / weight.sum(), 0.01, 0.99)
-        )
-        variance = variance * held / (variance + held)
-    # A beta distribution has less than the variance of a coin.
-    variance = min(variance, 0.25 * value * (1.0 - value))
-    strength = value * (1.0 - value) / variance - 1.0
+        held = float(np.clip(weight @ right / weight.sum(), 0.01, 0.99))
+        value = (CONFIDENCE_LABELS * value + n * held) / (CONFIDENCE_LABELS + n)
+    share = 1.0 / (n + TESTED_BEFORE) + SHIFT / (n + CONFIDENCE_LABELS)
+    strength = 1.0 / share - 1.0
     beta = stats.beta(value * strength, (1.0 - value) * strength)
     low, high = beta.ppf([(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-    return Estimate(value, float(np.sqrt(variance)), float(low), float(high))
+    return Estimate(value, float(np.sqrt(value * (1.0 - value) * share)), float(low), float(high))
 
 
 def probability_above_zero(difference: Estimate, prior: tuple[float, float] = GAIN_PRIOR) -> float:
@@ -333,14 +326,17 @@ def probability_above_zero(difference: Estimate, prior: tuple[float, float] = GA
 
 
 def rows_above_target(
-    confidence: NDArray[np.float64], target_error: float, n_tested: float | None = None
+    confidence: NDArray[np.float64],
+    target_error: float,
+    n_tested: float | None = None,
+    n_classes: int = 2,
 ) -> NDArray[np.bool_]:
     r"""Flag the fewest rows such that among the others the expected error is the target at most.
 
     The expected error of rows is the mean of one minus their confidence. The least confident
     rows are flagged, equally confident ones together. Confidences that were calibrated by n
-    held-out labels are uncertain themselves, and the rows that are left are those for which they
-    are highest: then :math:`n / (n + 8)` of the target is aimed at.
+    held-out labels of K classes are uncertain themselves, and the rows that are left are those for
+    which they are highest: then :math:`n / (n + 4 K)` of the target is aimed at.
 
     Parameters
     ----------
@@ -350,6 +346,8 @@ def rows_above_target(
     n_tested : float, default=None
         Number of labels that the confidences were calibrated by; fewer than one counts as one. None
         takes the confidences as they are.
+    n_classes : int, default=2
+        Number of classes K that these labels are of.
 
     Returns
     -------
@@ -366,7 +364,7 @@ def rows_above_target(
     """
     if n_tested is not None:
         n = max(n_tested, 1.0)
-        target_error *= n / (n + HALF_OF_TARGET)
+        target_error *= n / (n + HALF_OF_TARGET * n_classes)
     order = np.argsort(-confidence, kind="stable")
     expected = np.cumsum(1.0 - confidence[order]) / np.arange(1, len(order) + 1)
     within = np.flatnonzero(expected <= target_error + 1e-12)

@@ -92,11 +92,11 @@ def label_table(
 
     Notes
     -----
-    With one label in every class nothing can be held out, and "auto" is "harmonic".
+    With one label in every class nothing can be held out, and "auto" combines the methods with the
+    weights that they have before any labels are seen.
 
-    Rows hard to classify: of n labels held out the method got e wrong, and the share
-    (e + 1) / (n + 2) of the inferred rows, those with the lowest confidence, are flagged.
-    Where no labels were held out it is a tenth of them.
+    Rows hard to classify: as many as are expected to be wrong, those with the lowest confidence.
+    Where a method is named, and none are compared, it is a tenth of the inferred rows.
 
     With at most 5,000 rows the weights of the columns, which are learned from labels, are
     learned anew in each fold; the estimate knows nothing of the labels held out.

@@ -43,7 +43,8 @@ def review_for_target(
     """
     rows = np.zeros(len(given), dtype=bool)
     confidence = probabilities.max(axis=1)
-    rows[~given] = rows_above_target(confidence[~given], target_error, n_tested)
+    n_classes = probabilities.shape[1]
+    rows[~given] = rows_above_target(confidence[~given], target_error, n_tested, n_classes)
     highest = float(confidence[rows].max()) if rows.any() else None
     rule = (
         f"check these {int(rows.sum()):,} by hand, and at most {target_error:.0%} of the others "

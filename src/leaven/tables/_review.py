@@ -39,12 +39,10 @@ def hard_to_classify(
 ) -> Review:
     """Flag the inferred rows that are hard to classify.
 
-    Where labels were held out, of n of them the method got e wrong (more by its selection bias,
-    if it was chosen as the best): about the share ``(e + 1) / (n + 2)`` (the rule of succession)
-    of the inferred labels is wrong too, and as many rows with the lowest confidence are flagged.
-    Confidences of different methods do not mean the same, and this rule needs their order only.
-    Without such an estimate it is a tenth of the rows. Rows as confident as the last one flagged
-    are flagged too, so that duplicates are treated alike; certain ones never are.
+    As many rows with the lowest confidence are flagged as are expected to be wrong, and a tenth
+    of the rows where no methods were compared and nothing tells how many these are. Rows as
+    confident as the last one flagged are flagged too, so that duplicates are treated alike;
+    certain ones never are.
 
     Parameters
     ----------
@@ -57,10 +55,9 @@ def hard_to_classify(
     -------
     Review
     """
-    share = None if selection is None else _expected_error(selection)
-    why = "as many as are expected to be wrong from the labels that were held out"
-    if share is None:
-        share, why = _SHARE, "no labels were held out to tell how many are wrong"
+    share, why = _SHARE, "for nothing tells how many are wrong"
+    if selection is not None and np.isfinite(selection.expected_accuracy):
+        share, why = 1.0 - selection.expected_accuracy, "as many as are expected to be wrong"
     inferred = np.flatnonzero(~given)
     confidence = probabilities[inferred].max(axis=1)
     rows = np.zeros(len(given), dtype=bool)
@@ -77,17 +74,6 @@ def hard_to_classify(
             f"and those as uncertain as the last of these, {why}"
         )
     return Review(rows, highest, rule)
-
-
-def _expected_error(selection: SafeReport) -> float | None:
-    found = selection.candidates
-    score = found.loc[found["name"] == selection.choice, "score"].to_numpy(dtype=float)
-    if not selection.n_tested or not np.isfinite(score).all():
-        return None
-    n = selection.n_tested
-    is_best = selection.choice == selection.best_supervised
-    bias = selection.selection_bias if is_best else 0.0
-    return float(((1.0 - score[0] + bias) * n + 1.0) / (n + 2.0))
 
 
 def rows_to_ask(
