@@ -24,7 +24,8 @@ already are not computed again. Printed at the end, mean over sets at each numbe
   of all draws of a set in one set of bins, and with the rows of all sets in one, each set counting
   the same, and the accuracy in each bin of these;
 - the coverage and mean size of its 90% sets, the error among rows that are not flagged at a
-  target of 5%, and the bias of the expected accuracy;
+  target of 5%, the bias of the expected accuracy, and in how many runs the accuracy is inside its
+  interval of 90% ("inside");
 - how often it says that the unlabeled rows helped, and how often that is true: against the same
   combination of the supervised candidates alone; how often that they hardly mattered, and how often
   the two accuracies are within 2.5 points then;
@@ -218,7 +219,7 @@ def run(name, per_class, draw, most_rows):
     right = P.argmax(axis=1) == truth[free]
     confidence = P.max(axis=1)
     n_tested = 0 if found.folds is None else len(found.folds.rows)
-    flagged = rows_above_target(confidence, TARGET_ERROR, n_tested)
+    flagged = rows_above_target(confidence, TARGET_ERROR, n_tested, problem.n_classes)
     sets = prediction_sets(P, assessment.scores, 0.1, assessment.likely)
     # Each candidate by itself; those without weight in the combination were not fitted in it.
     alone = {each.name: each.probabilities[free] for each in found.fitted.candidates}
@@ -289,9 +290,15 @@ def summarize(results):
     shown = 100 * by_set.groupby("labels").mean().T
     print(f"{table['set'].nunique()} sets, {table['draw'].nunique()} draws; accuracy (%)")
     print(shown.sort_values(shown.columns[0], ascending=False).round(1).to_string())
-    gain = 100 * (by_set["SafeClassifier"] - by_set["its best supervised"])
-    print("\nworst sets against its best supervised candidate (points):")
+    others = [name for name in by_set if name.startswith(("sklearn", "its best"))]
+    leads = 100 * by_set[others].rsub(by_set["SafeClassifier"], axis=0)
+    print(f"\nlead in points:\n{leads.groupby('labels').mean().T.round(1).to_string()}")
+    error = leads.groupby("labels").sem().T
+    print(f"\nits standard error over sets:\n{error.round(1).to_string()}")
+    gain = leads["its best supervised"]
+    print("\nworst sets against its best supervised candidate (points), then all counts together:")
     print(gain.nsmallest(5).round(1).to_string())
+    print(gain.groupby("set").mean().nsmallest(5).round(1).to_string())
     print_quality(pd.DataFrame(results))
     compared = by_set.drop(columns=["its best supervised", "supervised combination"])
     compared = compared.dropna(axis=1)
@@ -322,6 +329,7 @@ def print_quality(table):
     for said in ("yes", "no", "hardly", "cannot tell"):
         means[f"says {said}"] = (table["helped"] == said).groupby(table["labels"]).mean()
     said = table[table["helped"] == "yes"]
+    means["number of yes"] = said.groupby("labels").size()
     means["right of yes"] = (said["safe"] > said["without"]).groupby(said["labels"]).mean()
     said = table[table["helped"] == "hardly"]
     near = (said["safe"] - said["without"]).abs() <= NEAR
