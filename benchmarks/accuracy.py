@@ -167,9 +167,12 @@ def scikit_network_methods(W):
     W = csr_matrix(W)
 
     def fit(name):
+        # By default it goes on until no label changes, and two texts can change for ever.
+        params = {"n_iter": 100} if name == "Propagation" else {}
+
         def run(y):
             given = {int(row): int(y[row]) for row in np.flatnonzero(y >= 0)}
-            answer = getattr(classification, name)().fit_predict(W, given)
+            answer = getattr(classification, name)(**params).fit_predict(W, given)
             # What it does not reach it marks by -1.
             return np.where(answer < 0, 0, answer)
 

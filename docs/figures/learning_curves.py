@@ -12,9 +12,9 @@ import pandas as pd
 DOCS = Path(__file__).parents[1]
 IMAGE = DOCS / "images" / "learning_curves.svg"
 SHOWN = {  # row of the tables: color and line; ours are solid
-    "Poisson": ("#3b6fb6", "-"),
-    "Harmonic, prior": ("#2a9d8f", "-"),
-    "graphlearning Poisson": ("#d9822b", "--"),
+    "PoissonMBO": ("#3b6fb6", "-"),
+    "Harmonic": ("#2a9d8f", "-"),
+    "graphlearning Poisson MBO, equal sizes": ("#d9822b", "--"),
     "graphlearning Laplace": ("#b3541e", "--"),
     "scikit-learn LabelSpreading, knn": ("#7d8590", ":"),
 }
