@@ -40,8 +40,13 @@ docs: $(VENV)/.dev
 	$(BIN)/python docs/check_site.py docs/_build/html
 	@echo "The documentation is in docs/_build/html/index.html"
 
+# SCRIPTS names some, such as SCRIPTS="graph text". members and methods want a command, and others
+# a peer to be installed: what can run does, and what stopped is named at the end.
+SCRIPTS ?= $(filter-out members methods,$(basename $(notdir $(wildcard benchmarks/*.py))))
 bench: $(VENV)/.dev
-	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@stopped=; for name in $(SCRIPTS); do \
+		echo "== benchmarks/$$name.py"; $(BIN)/python benchmarks/$$name.py || stopped="$$stopped $$name"; \
+	done; if [ -n "$$stopped" ]; then echo "Stopped:$$stopped"; exit 1; fi
 
 # A run that was stopped resumes from the stores in reproduction/.
 reproduce: $(VENV)/.dev
