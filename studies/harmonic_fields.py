@@ -88,12 +88,14 @@ class RandomProtocol(DrawProtocol):
 class VotedPerceptron(ClassifierMixin, BaseEstimator):
     """The voted perceptron of Freund and Schapire (1999), for two classes.
 
-    Every weight vector on the way votes with the number of rows that it got right in a row.
+    Every weight vector on the way votes with the number of rows that it got right in a row. The
+    rows are shuffled once: all of one class first would teach it nothing but that class.
 
     Parameters
     ----------
     degree : int, default=1
-        Of the polynomial kernel ``(1 + x·y)^degree``.
+        Of the polynomial kernel ``(1 + x·y)^degree``; 1 is the linear kernel ``x·y``, without the
+        constant, which outweighs the products of sparse rows.
     epochs : int, default=10
     """
 
@@ -102,14 +104,16 @@ class VotedPerceptron(ClassifierMixin, BaseEstimator):
         self.epochs = epochs
 
     def _kernel(self, A: Any, B: Any) -> NDArray[Any]:
-        return np.asarray(polynomial_kernel(A, B, degree=self.degree, gamma=1.0, coef0=1.0))
+        constant = float(self.degree > 1)
+        return np.asarray(polynomial_kernel(A, B, degree=self.degree, gamma=1.0, coef0=constant))
 
     def fit(self, X: Any, y: Any) -> VotedPerceptron:
         """Go through the rows, and add each that is on the wrong side."""
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) != 2:
             raise ValueError(f"VotedPerceptron is for two classes, y has {len(self.classes_)}.")
-        signs = 2.0 * codes - 1.0
+        order = np.random.default_rng(0).permutation(len(codes))
+        X, signs = X[order], 2.0 * codes[order] - 1.0
         K = self._kernel(X, X)
         alpha, votes = np.zeros(len(signs)), 0
         found: list[tuple[NDArray[Any], int]] = []

@@ -59,15 +59,25 @@ def test_images_are_reduced_by_area():
 
 
 def test_voted_perceptron_by_hand():
-    # Rows 2 (+) and -1 (-), kernel 1 + xy: [[5, -1], [-1, 2]].
-    # The zero vector errs on row 0 with no vote; a = (1, 0) gets row 1 right (-1 · -1 = 1) and
-    # all rows of the second pass: 3 votes and the one it begins with.
+    # Rows 2 (+) and -1 (-), kernel xy: [[4, -2], [-2, 1]]. The zero vector errs on the first row,
+    # whichever it is, with no vote; the next one gets the other row right (-1 · -2 = 2, or
+    # 1 · 2) and all rows of the second pass: 3 votes and the one it begins with.
     model = VotedPerceptron(epochs=2).fit(np.array([[2.0], [-1.0]]), ["b", "a"])
-    assert_array_equal(model.alphas_, [[0, 0], [1, 0]])
+    assert_array_equal(np.abs(model.alphas_), [[0, 0], [1, 0]])
     assert_array_equal(model.votes_, [0, 4])
     assert_array_equal(model.predict(np.array([[3.0], [-3.0]])), ["b", "a"])
     with pytest.raises(ValueError, match="two classes, y has 3"):
         VotedPerceptron().fit(np.eye(3), [0, 1, 2])
+
+
+def test_voted_perceptron_with_a_linear_kernel_knows_no_scale():
+    # With a constant in the kernel, small rows in the order of their classes taught it nothing.
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 100)
+    X = rng.normal(np.where(y == 1, 1.0, -1.0)[:, None], 2.0, size=(200, 5))
+    large, small = (VotedPerceptron().fit(scale * X, y).predict(scale * X) for scale in (1, 1e-3))
+    assert_array_equal(large, small)
+    assert (small == y).mean() > 0.75
 
 
 def test_voted_perceptron_with_a_square_kernel_learns_the_exclusive_or():
