@@ -233,7 +233,8 @@ def report_of_numbers(table: Table, numbers: pd.DataFrame) -> Report:
         rows.append(row)
     counts = numbers.groupby("dataset", sort=False)["trials"].max()
     trials = [(name, trial) for name, n in counts.items() for trial in range(int(n))]
-    here = table.here()
+    # What has numbers was at hand when they were made, whatever is here now.
+    here = {*table.here(), *numbers["dataset"]}
     missing = [name for name in table.datasets if name not in here]
     return Report(
         table,

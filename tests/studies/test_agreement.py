@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from studies import Run, reproduce, rewrite_pages, write_pages
+from studies import TABLES, Run, reproduce, rewrite_pages, write_pages
 from studies.__main__ import main
 from studies.agreement import (
     Agreement,
@@ -17,8 +17,10 @@ from studies.agreement import (
     count_agreement,
     published_ranks,
     rank_lines,
+    read_numbers,
     update_agreement,
 )
+from studies.report import report_of_numbers
 
 
 def cells(**columns: list[object]) -> pd.DataFrame:
@@ -167,6 +169,15 @@ def test_pages_are_written_again_with_the_ranks_of_their_numbers(tmp_path: Path)
     written = (tmp_path / "s1.md").read_text(encoding="utf-8")
     # The page in the repository too: its ranks are those of the numbers beside it.
     assert all(line in written and line in page for line in ranks)
+
+
+def test_a_data_set_with_numbers_was_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LEAVEN_DATA", raising=False)
+    numbers = read_numbers(Path(__file__).parents[2] / "docs" / "reproduction", "S1-3.3")
+    assert numbers is not None
+    report = report_of_numbers(TABLES["S1-3.3"], numbers)
+    assert "titanic" in report.missing
+    assert not {*report.missing} & {*numbers["dataset"]}
 
 
 def test_published_ranks_of_figure_4_1() -> None:
