@@ -6,6 +6,7 @@
     python benchmarks/members.py gain DIRECTORY
     python benchmarks/members.py trial DIRECTORY
     python benchmarks/members.py shift DIRECTORY
+    python benchmarks/members.py fading DIRECTORY
     python benchmarks/members.py rates DIRECTORY
 
 ``collect`` fits every default candidate of ``leaven.selection`` on the tables of
@@ -37,8 +38,12 @@ candidate on trial has the weight of extremely randomized trees, and the best te
 other tables.
 
 ``shift`` prints what is gained by shifting the classes to the proportions of the unlabeled rows:
-estimated by one or more steps of expectation maximization, or known, with the standard error over
-tables and the worst of them.
+estimated by one or more steps of expectation maximization, by higher powers of the probabilities,
+or known, with the standard error over tables and the worst of them.
+
+``fading`` prints accuracy and log loss where the weight of candidates that learn from unlabeled
+rows falls with powers of the number of labels per class, from five on or, in the lines "from one",
+from one label on with the same weight at five.
 
 ``rates`` prints accuracy, log loss and calibration error of the combination where a held-out row
 counts for more or less in the temperature of each candidate; 0 leaves these at their values for
@@ -98,7 +103,8 @@ from leaven.selection._gain import (
     HARDLY_CHANGED,
     PROMISE,
 )
-from leaven.selection._shift import STEPS, class_shift, known_shift
+from leaven.selection._member import FULL_WEIGHT
+from leaven.selection._shift import SHARPNESS, class_shift, known_shift
 
 FIRST_DRAW = 100  # safe.py has the draws below
 FEWEST_ROWS = 50  # unlabeled, to measure on
@@ -107,6 +113,8 @@ POWERS = np.exp(np.linspace(-2.5, 4.0, 66))  # temperatures to choose from, 10% 
 MOST_ROWS = 200  # per run, to learn weights from
 RATES = (0.0, 0.5, 2.0, 4.0)  # multiples of the shipped learning rate of the weights
 EM_STEPS = (1, 2, 3, 5)  # towards the proportions of the unlabeled rows
+SHARPNESSES = (2.0, 3.0, 50.0)  # powers of the probabilities; the last one counts classes
+FADINGS = (0.0, 0.5, 1.0)  # powers of the number of labels per class
 MEMBER_RATES = (0.0, 0.1, 0.25, 0.5, 1.0)  # of a held-out row in a candidate's temperature
 PENALTY = 5e-4  # of squared log weights: with 50 tables they must not run away
 
@@ -275,20 +283,36 @@ def shifted(run, members):
     return replace(found.pool, shift=tuple(shift)).shifted(P)
 
 
+def shipped_at(runs, kind=None):
+    """What the package ships, for each number of labels per class; of one kind, or of all."""
+    return {
+        labels: {
+            each.name: each.member
+            for each in _shipped_candidates(runs, labels)
+            if kind in (None, each.kind)
+        }
+        for labels in {r["labels"] for r in runs}
+    }
+
+
 def learned_members(runs, members, *, equal):
     temperatures = learn_temperatures(runs, members)
     weights = dict.fromkeys(temperatures, 1.0) if equal else learn_weights(runs, temperatures)
     return {name: Member(weights[name], temperatures[name]) for name in temperatures}
 
 
-def _shipped_candidates(runs):
-    """Those of the kind of problem that was collected: two classes skip none."""
+def _shipped_candidates(runs, labels=1):
+    """Those of the kind of problem that was collected: two classes skip none.
+
+    With one label per class they have the weights of the recipes.
+    """
     kinds = {r["set"] in TEXTS for r in runs}
     if len(kinds) > 1:
         raise SystemExit("Collect tables and texts in directories of their own.")
-    X = np.random.default_rng(0).random((20, 2))
+    y = np.repeat([-1, 0, 1], [10, labels, labels])
+    X = np.random.default_rng(0).random((len(y), 2))
     X = sparse.csr_matrix(X) if kinds == {True} else X
-    candidates = make_candidates(None, standard_problem(X, np.arange(20) % 3 - 1, [0, 1]))
+    candidates = make_candidates(None, standard_problem(X, y, [0, 1]))
     return [each for each in candidates if each.skipped is None]
 
 
@@ -298,7 +322,7 @@ def compare(directory):
         r["losses"] = temperature_losses(r)
     candidates = _shipped_candidates(runs)
     shipped = {each.name: each.member for each in candidates}
-    alone = {each.name: each.member for each in candidates if each.kind == SUPERVISED}
+    at, alone_at = shipped_at(runs), shipped_at(runs, SUPERVISED)
     ways = {"as shipped": [], "learned": [], "equal": [], "supervised": []}
     for left_out in sorted({family(r["set"]) for r in runs}):
         others = [r for r in runs if family(r["set"]) != left_out]
@@ -306,7 +330,8 @@ def compare(directory):
         equal = learned_members(others, shipped, equal=True)
         for r in runs:
             if family(r["set"]) == left_out:
-                for way, members in zip(ways, (shipped, learned, equal, alone), strict=True):
+                found = (at[r["labels"]], learned, equal, alone_at[r["labels"]])
+                for way, members in zip(ways, found, strict=True):
                     ways[way].append(_measure(r, combine(r, members)))
     for way, rows in ways.items():
         table = pd.DataFrame(rows).groupby(["set", "labels"]).mean().groupby("labels").mean()
@@ -341,13 +366,15 @@ def trial(directory):
     runs = read_runs(directory)
     for r in runs:
         r["losses"] = temperature_losses(r)
-    shipped = {each.name: each.member for each in _shipped_candidates(runs)}
-    on_trial = sorted({name for r in runs for name in r["names"]} - set(shipped))
+    at = shipped_at(runs)
+    known = {name for members in at.values() for name in members}
+    on_trial = sorted({name for r in runs for name in r["names"]} - known)
     rows = []
     for left_out in sorted({family(r["set"]) for r in runs}):
         others = [r for r in runs if family(r["set"]) != left_out]
         powers = learn_temperatures(others, on_trial)
-        rows += [_trial_row(r, shipped, powers) for r in runs if family(r["set"]) == left_out]
+        here = [r for r in runs if family(r["set"]) == left_out]
+        rows += [_trial_row(r, at[r["labels"]], powers) for r in here]
     table = pd.DataFrame(rows).groupby(["set", "labels"]).mean()
     size = table.groupby("labels").size()
     gains = table.filter(regex=r"^(\+|rate)").sub(table["as shipped"], axis=0)
@@ -377,17 +404,22 @@ def _trial_row(run, shipped, powers):
 def shift(directory):
     """Accuracy gained by a shift to estimated or to known proportions, on average and at worst."""
     runs, rows = read_runs(directory), []
-    shipped = {each.name: each.member for each in _shipped_candidates(runs)}
+    at = shipped_at(runs)
     for r in runs:
-        found = combined(r, shipped)
+        found = combined(r, at[r["labels"]])
         P, n_classes = found.pool.combine(_by_name(r)), r["P"].shape[2]
         counts = np.bincount(r["y"], minlength=n_classes)
         sizes = np.bincount(r["truth"], minlength=n_classes) / len(P)
+        known = found.held_out, r["y"], counts, P
         shifts = {
-            f"{n} step{'s' * (n > 1)}{', shipped' * (n == STEPS)}": class_shift(
-                found.held_out, r["y"], counts, P, n_steps=n
-            )
+            f"{n} step{'s' * (n > 1)}": class_shift(*known, n_steps=n, sharpness=1.0)
             for n in EM_STEPS
+        }
+        shifts |= {
+            f"power {power:g}{', shipped' * (power == SHARPNESS)}": class_shift(
+                *known, sharpness=power
+            )
+            for power in SHARPNESSES
         }
         shifts["true proportions"] = known_shift(sizes, counts, 1.0)
         row = {"set": r["set"], "labels": r["labels"]}
@@ -402,14 +434,39 @@ def shift(directory):
     print(f"\nworst table:\n{by_labels.min().T.round(1).to_string()}")
 
 
+def fading(directory):
+    """What is gained where unlabeled rows count less the more labels there are."""
+    runs, rows = read_runs(directory), []
+    candidates = _shipped_candidates(runs)
+    for power in FADINGS:
+        for start in (FULL_WEIGHT, 1.0) if power else (FULL_WEIGHT,):
+            for r in runs:
+                factor = (FULL_WEIGHT / max(r["labels"], start)) ** power
+                members = {
+                    each.name: each.member
+                    if each.kind == SUPERVISED
+                    else replace(
+                        each.member,
+                        weight=factor * each.member.weight,
+                        faint_weight=each.member.faint_weight and factor * each.member.faint_weight,
+                    )
+                    for each in candidates
+                }
+                way = f"power {power:g}{', from one' * (start == 1.0)}"
+                rows.append({"way": way} | _measure(r, shifted(r, members)))
+    by_set = pd.DataFrame(rows).groupby(["labels", "way", "set"]).mean()
+    print(f"{len(runs)} runs; shipped: power 1")
+    print(by_set.groupby(["labels", "way"]).mean().round(3).to_string())
+
+
 def rates(directory):
     """What held-out rows are worth in the temperatures of the candidates."""
     runs, rows = read_runs(directory), []
-    shipped = {each.name: each.member for each in _shipped_candidates(runs)}
+    at = shipped_at(runs)
     usual = _pool.MEMBER_RATE
     for rate in MEMBER_RATES:
         _pool.MEMBER_RATE = rate
-        rows += [{"rate": rate} | _measure(r, combine(r, shipped)) for r in runs]
+        rows += [{"rate": rate} | _measure(r, combine(r, at[r["labels"]])) for r in runs]
     _pool.MEMBER_RATE = usual
     by_set = pd.DataFrame(rows).groupby(["labels", "rate", "set"]).mean()
     print(f"{len(runs)} runs; shipped {usual}")
@@ -418,12 +475,9 @@ def rates(directory):
 
 def gain_table(runs):
     """Change, promise and true gain of every run with a change."""
-    candidates = _shipped_candidates(runs)
-    shipped = {each.name: each.member for each in candidates}
-    alone = {each.name: each.member for each in candidates if each.kind == SUPERVISED}
-    rows = []
+    at, alone_at, rows = shipped_at(runs), shipped_at(runs, SUPERVISED), []
     for r in runs:
-        new, old = shifted(r, shipped), combine(r, alone)
+        new, old = shifted(r, at[r["labels"]]), combine(r, alone_at[r["labels"]])
         found = compare_answers(new, old)
         right = [each.argmax(axis=1) == r["truth"] for each in (new, old)]
         gain = right[0].mean() - right[1].mean()
@@ -496,7 +550,15 @@ def _measure(run, P):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("step", choices=["collect", "compare", "gain", "trial", "shift", "rates"])
+    steps = {
+        "compare": compare,
+        "gain": gain,
+        "trial": trial,
+        "shift": shift,
+        "fading": fading,
+        "rates": rates,
+    }
+    parser.add_argument("step", choices=["collect", *steps])
     parser.add_argument("directory", type=Path)
     parser.add_argument("--labels", nargs="*", type=int, default=list(LABELS))
     parser.add_argument("--draws", type=int, default=2)
@@ -507,7 +569,6 @@ def main():
     parser.add_argument("--trial", nargs="*", choices=list(TRIALS), default=[])
     options = parser.parse_args()
     if options.step != "collect":
-        steps = {"compare": compare, "gain": gain, "trial": trial, "shift": shift, "rates": rates}
         return steps[options.step](options.directory)
     options.directory.mkdir(parents=True, exist_ok=True)
     names = options.sets or (list(FIRST) if options.fresh else set_names())

@@ -232,7 +232,9 @@ def test_texts_have_weights_and_temperatures_of_their_own(
     is_text = form is sparse.csr_matrix and values != "continuous"
     for candidate in make_candidates(None, problem(values=values, form=form)):
         recipe = RECIPES[candidate.name]
-        assert candidate.member == ((is_text and recipe.text_member) or recipe.member)
+        usual = (is_text and recipe.text_member) or recipe.member
+        assert candidate.member.temperature == usual.temperature
+        assert candidate.member == usual or not is_text
         # Every candidate that takes texts has numbers for them, which differ.
         if is_text and candidate.skipped is None:
             assert candidate.member != recipe.member

@@ -10,11 +10,13 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 
 from leaven.selection import (
+    SEMI_SUPERVISED,
     Candidate,
     Folds,
     Member,
     combine_held_out,
     estimate_faintness,
+    fade,
     likelihood_weights,
     make_candidates,
     member_temperature,
@@ -23,6 +25,7 @@ from leaven.selection import (
     standard_problem,
     tempered_log,
 )
+from leaven.selection._candidates import RECIPES
 from leaven.selection._stop import Rival
 
 MEMBERS = [Member(4.0, 1.2, 1.0), Member(1.0, 0.6, 9.0), Member(2.0, 1.0)]
@@ -119,6 +122,22 @@ def test_a_candidate_is_not_stopped_that_counts_on_the_other_kind_of_tables() ->
     for faint_weight, stopped in ((0.001, True), (1.0, False)):
         light = Member(0.001, 1.0, faint_weight)
         assert rival.is_out_of_reach(light, answers, 0, seen) == stopped
+
+
+@pytest.mark.parametrize(("labels", "left"), [(1, 1.0), (5, 1.0), (8, 0.625), (20, 0.25)])
+def test_unlabeled_rows_count_less_the_more_labels_there_are(labels: int, left: float) -> None:
+    assert fade(Member(3.0, 0.7, 2.0), labels) == Member(3.0 * left, 0.7, 2.0 * left)
+    assert fade(Member(3.0), labels).faint_weight is None
+    y = np.repeat([-1, 0, 1, 2], [10, labels, labels, 3 * labels])  # the typical class counts
+    X = np.random.default_rng(0).random((len(y), 2))
+    for rows, is_text in ((X, False), (sparse.csr_array(X), True)):
+        problem = standard_problem(rows, y, np.array([0, 1, 2]))
+        assert problem.labels_per_class == labels
+        for each in make_candidates(None, problem):
+            recipe = RECIPES[each.name]
+            usual = (is_text and recipe.text_member) or recipe.member
+            fades = each.kind == SEMI_SUPERVISED and not is_text
+            assert each.member == (fade(usual, labels) if fades else usual)
 
 
 def test_tables_have_faint_weights_and_texts_have_none() -> None:

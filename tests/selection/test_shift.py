@@ -57,13 +57,27 @@ def test_one_step_is_the_mean_and_many_are_the_most_likely_proportions():
 
     q = minimize_scalar(loss, bounds=(0.01, 0.99), method="bounded").x
     assert q == pytest.approx(0.8, abs=0.03)
-    last = class_shift(held_out, truth, counts, P, n_steps=500)
+    last = class_shift(held_out, truth, counts, P, n_steps=500, sharpness=1.0)
     part = 500 / 505  # of the shift: the typical class has 500 labels
     assert_allclose(last, part * np.log([2 - 2 * q, 2 * q]), atol=1e-3)
-    first = class_shift(held_out, truth, counts, P)
+    first = class_shift(held_out, truth, counts, P, sharpness=1.0)
     assert_allclose(first, part * np.log(2 * P.mean(axis=0)), atol=1e-12)
     # On the way, and not beyond.
     assert 0.1 < first[1] < last[1]
+
+
+def test_squares_lie_between_the_mean_and_the_count_of_the_most_probable_class():
+    truth, counts = np.repeat([0, 1, 2], 20), np.array([20, 20, 20])
+    held_out = np.eye(3)[truth][None]
+    P = np.array([[0.6, 0.3, 0.1], [0.5, 0.2, 0.3], [0.2, 0.7, 0.1], [0.5, 0.1, 0.4]])
+    q = np.mean([[0.36, 0.09, 0.01], [0.25, 0.04, 0.09], [0.04, 0.49, 0.01], [0.25, 0.01, 0.16]]
+                / np.array([[0.46], [0.38], [0.54], [0.42]]), axis=0)  # fmt: skip
+    shift = class_shift(held_out, truth, counts, P)
+    assert_allclose(shift, 20 / 25 * np.log(3 * q), atol=1e-12)
+    mean = class_shift(held_out, truth, counts, P, sharpness=1.0)
+    count = class_shift(held_out, truth, counts, P, sharpness=200.0)
+    assert_allclose(count[:2], 20 / 25 * np.log([3 * 0.75, 3 * 0.25]), atol=1e-3)
+    assert mean[0] < shift[0] < count[0]
 
 
 def test_nothing_is_learned_of_the_sizes_by_answers_that_are_no_better_than_chance():

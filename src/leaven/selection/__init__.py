@@ -33,7 +33,7 @@ from leaven.selection._estimate import FAILED, SKIPPED, TRIED, Outcome, Step, es
 from leaven.selection._fit import Fitted, FittedCandidate, fit
 from leaven.selection._folds import Folds, adaptive_n_splits, draw_folds
 from leaven.selection._gain import Change, compare_answers, gain_prior, judge_change
-from leaven.selection._member import Member, estimate_faintness, members_at
+from leaven.selection._member import Member, estimate_faintness, fade, members_at
 from leaven.selection._pool import (
     COMBINATION,
     Pool,
@@ -48,7 +48,7 @@ from leaven.selection._pool import (
 from leaven.selection._problem import GraphPool, Problem, kind_of_values, standard_problem
 from leaven.selection._refit import refit
 from leaven.selection._select import Selection, fit_named, select
-from leaven.selection._shift import class_shift
+from leaven.selection._shift import chosen_by_class, class_shift
 from leaven.selection._stop import bound_log_odds
 from leaven.selection._verdict import Assessment, Suspect, assess
 
@@ -81,6 +81,7 @@ __all__ = [
     "assess",
     "bound_log_odds",
     "candidate_names",
+    "chosen_by_class",
     "class_shift",
     "combine_held_out",
     "compare_answers",
@@ -90,6 +91,7 @@ __all__ = [
     "estimate",
     "estimate_faintness",
     "expected_accuracy",
+    "fade",
     "fit",
     "fit_named",
     "fit_temperature",

@@ -27,7 +27,7 @@ from leaven.graph_based import (
     SpectralTransducer,
 )
 from leaven.low_density import TransductiveSVC
-from leaven.selection._member import Member
+from leaven.selection._member import Member, fade
 from leaven.selection._problem import Problem
 from leaven.self_labeling import ClusterThenLabel, SelfTrainingClassifier
 
@@ -434,6 +434,10 @@ def _from_recipe(name: str, problem: Problem) -> Candidate:
     scaled = problem.values == "continuous" or not recipe.is_naive_bayes
     last_graph = problem.last_graph if recipe.on_graph else None
     is_text = problem.is_sparse and problem.values != "continuous"
+    member = recipe.text_member if is_text and recipe.text_member else recipe.member
+    if recipe.kind == SEMI_SUPERVISED and not is_text:
+        # Not on texts: there they are ahead with twenty labels per class too.
+        member = fade(member, problem.labels_per_class)
     return Candidate(
         name,
         recipe.make(problem),
@@ -444,7 +448,7 @@ def _from_recipe(name: str, problem: Problem) -> Candidate:
         grid=recipe.grid,
         last_params=recipe.last_params if last_graph is None else {"graph": last_graph},
         skipped=None if reason is None else f"{name} was skipped: {reason}.",
-        member=recipe.text_member if is_text and recipe.text_member else recipe.member,
+        member=member,
     )
 
 

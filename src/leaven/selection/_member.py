@@ -10,7 +10,7 @@ temperature of fourteen candidates, one by one. Pure functions of arrays.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,13 @@ from scipy.special import log_softmax, softmax
 # between a tenth and a half for single candidates, and a third serves as well as numbers of their
 # own (`python benchmarks/members.py collect DIRECTORY --fresh`, then `compare`).
 FAINT_TEMPERATURE = 1 / 3
+
+# Labels per class up to which candidates that learn from unlabeled rows have their full weight.
+# With 20 per class weights in inverse proportion gain 0.1 points on the tables of
+# benchmarks/safe.py and 0.8 on the first forty of benchmarks/fresh.py, with 10 they lose 0.1 and
+# gain 0.1. With two a larger weight gains on the former what it loses on the latter
+# (`python benchmarks/members.py fading DIRECTORY`).
+FULL_WEIGHT = 5.0
 
 # Values of the faintness, all equally probable before labels are seen: tables with clear classes
 # and tables without are both common, and neither is to be had at the cost of the other.
@@ -44,6 +51,36 @@ class Member:
     weight: float = 2.0
     temperature: float = 1.0
     faint_weight: float | None = None
+
+
+def fade(member: Member, labels_per_class: float) -> Member:
+    r"""A candidate that learns from unlabeled rows, where labels are no longer few.
+
+    .. math:: w(m) = w \min\Big(1, \frac5m\Big)
+
+    with m labels per class: the more labels there are, the less unlabeled rows add to them.
+
+    Parameters
+    ----------
+    member : Member
+    labels_per_class : float
+
+    Returns
+    -------
+    Member
+        With both weights at this number of labels.
+
+    Examples
+    --------
+    >>> from leaven.selection import Member, fade
+    >>> fade(Member(4.0, 0.6, 1.0), 20)
+    Member(weight=1.0, temperature=0.6, faint_weight=0.25)
+    >>> fade(Member(4.0, 0.6, 1.0), 2) == Member(4.0, 0.6, 1.0)
+    True
+    """
+    left = min(1.0, FULL_WEIGHT / max(labels_per_class, 1.0))
+    faint = None if member.faint_weight is None else left * member.faint_weight
+    return replace(member, weight=left * member.weight, faint_weight=faint)
 
 
 def members_at(

@@ -158,6 +158,11 @@ class Problem:
         return int((~self.labeled).sum())
 
     @property
+    def labels_per_class(self) -> float:
+        """Number of labels of the typical class, the median."""
+        return float(np.median(np.bincount(self.codes[self.labeled], minlength=self.n_classes)))
+
+    @property
     def is_sparse(self) -> bool:
         """Whether the rows are a sparse matrix."""
         return bool(sparse.issparse(self.X))
