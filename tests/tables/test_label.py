@@ -178,6 +178,28 @@ def test_the_prior_is_used() -> None:
         assert len(label(table, "t", prior=prior)) == n
 
 
+def test_proportions_are_asked_for_where_labels_do_not_tell_them() -> None:
+    table, truth = blobs(90)
+    wide = 4 * np.random.default_rng(1).normal(size=table.shape)
+
+    def notes(table: pd.DataFrame, per_class: tuple[int, int, int], **options: Any) -> str:
+        y = np.full(len(truth), None, dtype=object)
+        for code, n in enumerate(per_class):
+            y[np.flatnonzero(truth == code)[:n]] = f"c{code}"
+        options = {"candidates": [*QUICK, "naive-bayes"]} | options
+        result = tables.label_table(table.assign(kind=y), "kind", details=False, **options)
+        return " ".join(result.summary.notes)
+
+    asked = "--prior"
+    assert asked in notes(table + wide, (5, 5, 5))
+    assert asked in notes(table + wide, (5, 5, 3))  # a small class
+    assert asked not in notes(table + wide, (6, 5, 3))  # as of a random sample
+    assert asked not in notes(table + wide, (5, 5, 5), prior={"c0": 0.5, "c1": 0.3, "c2": 0.2})
+    assert asked not in notes(table + wide, (5, 5, 5), prior="uniform")
+    assert asked not in notes(table, (5, 5, 5))  # clear classes: proportions change nothing
+    assert asked not in notes(table + wide, (5, 5, 5), method="harmonic", candidates=None)
+
+
 def test_a_wide_range_of_column_names() -> None:
     table, truth = blobs()
     table.columns = [0, "y"]
