@@ -19,6 +19,7 @@ from studies import (  # each registers its tables
     naive_bayes,  # noqa: F401
     naive_bayes_figures,  # noqa: F401
     naive_bayes_readings,  # noqa: F401
+    naive_bayes_twins,  # noqa: F401
     transduction_digits,  # noqa: F401
     transduction_documents,  # noqa: F401
 )
@@ -112,7 +113,8 @@ def join_outcomes(parts: Sequence[Outcome], names: Sequence[str]) -> Outcome:
     place = {name: i for i, name in enumerate(names)}
     order = results["dataset"].map(place).argsort(kind="stable")
     choices = {key: value for part in parts for key, value in part.choices.items()}
-    return Outcome(results.iloc[order].reset_index(drop=True), choices)
+    errors = {key: value for part in parts for key, value in part.errors.items()}
+    return Outcome(results.iloc[order].reset_index(drop=True), choices, errors=errors)
 
 
 def add_seconds(store: Path | None, table: str, seconds: float) -> float:

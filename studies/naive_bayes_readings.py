@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leaven.datasets import load
+from leaven.datasets import load, make_independent_twin
 from studies.curve_em import GaussianFeatures
 from studies.curves import CurvePlan, NaiveBayesCurve, QueriedCurve
-from studies.data import ORDERS, SPREADS, gaussian_twin, prepare
-from studies.naive_bayes import CURVE, NB, QUERIED, SPLIT, SSNB, mean_areas, sources
+from studies.data import ORDERS, TWIN, prepare
+from studies.naive_bayes import CURVE, FOLDS, NB, QUERIED, SPLIT, SSNB, original, sources
 from studies.published import published_areas
 from studies.registry import Outcome, Run, Table, register
 
@@ -108,39 +108,73 @@ def coded_soybean(codes: str, seed: int = 0) -> tuple[Any, pd.Series[Any]]:
 def soybean_run(table: Table, run: Run, datasets: list[str]) -> Outcome:
     """NB and SSNB with consistent and with inconsistent codes of the classes."""
     frames = []
-    for codes in CODES:
-        name = f"{datasets[0]}, {codes}"
-        frame = run.compare({"NB": NB, "SSNB": SSNB}, {name: coded_soybean(codes)}, CURVE)
-        frames.append(frame.assign(dataset=datasets[0], method=frame["method"] + f", {codes}"))
+    for dataset in datasets:
+        for codes in CODES:
+            X, y = coded_soybean(codes)
+            if dataset.endswith(TWIN):
+                X, y = make_independent_twin(
+                    X, y, kind="categorical", smoothing=1.0, random_state=0
+                )
+            data = {f"{dataset}, {codes}": (X, y)}
+            frame = run.compare({"NB": NB, "SSNB": SSNB}, data, CURVE)
+            frames.append(frame.assign(dataset=dataset, method=frame["method"] + f", {codes}"))
     return Outcome(pd.concat(frames, ignore_index=True))
 
 
-# Twins
+# Breast cancer
 
-N_DRAWS = 5
+CONTINUOUS = "breast-cancer-wisconsin"
+NOISY = f"{CONTINUOUS}, uniform noise added"
+FROM_EIGHT = ", from 8 labels"
 
 
-def twins_run(table: Table, run: Run, datasets: list[str]) -> Outcome:
-    """NB on several draws of each twin: a trial of the results is a draw of the data."""
-    inner = replace(run, n_trials=run.trials or 20)
-    rows = []
-    for name in datasets:
-        X, y = prepare(name)
-        for spread in SPREADS:
-            data = {
-                f"{name}, {spread}, {seed}": (
-                    gaussian_twin(X, y.to_numpy(), spread=spread, seed=seed), y
-                )
-                for seed in range(N_DRAWS)
-            }  # fmt: skip
-            areas = mean_areas(inner.compare({"NB": NB}, data, CURVE))
-            rows += [
-                {"dataset": name, "method": f"NB, {spread}", "trial": seed, "n_labeled": 0,
-                 "area": areas[f"{name}, {spread}, {seed}", "NB"], "seconds": 0.0,
-                 "status": "ok", "message": ""}
-                for seed in range(N_DRAWS)
-            ]  # fmt: skip
-    return Outcome(pd.DataFrame(rows))
+def made_continuous(seed: int = 0) -> tuple[NDArray[np.float64], pd.Series[Any]]:
+    """breast-cancer-wisconsin with a number from [0, 1) added to each of its integers."""
+    X, y = prepare(CONTINUOUS)
+    return X + np.random.default_rng(seed).random(X.shape), y
+
+
+def continuous_run(table: Table, run: Run, datasets: list[str]) -> Outcome:
+    """Methods of six tables on the integers, and with noise that fills the gaps between them."""
+    methods = {
+        "NB": NB,
+        "SSNB": SSNB,
+        "SSNB, λ = 0.2": NaiveBayesCurve(weight=0.2),
+        "SSNB-sigmoid, α = 16": NaiveBayesCurve(slope=16.0, mean="beta"),
+        "ALNB": NaiveBayesCurve(active=True),
+        QUERIED: QueriedCurve(),
+    }
+    frames = []
+    for dataset in datasets:
+        name = dataset.removesuffix(FROM_EIGHT)
+        data = {name: made_continuous() if name == NOISY else prepare(name)}
+        if name == dataset:
+            found = run.compare(methods, data, CURVE)
+        else:
+            found = run.compare({"NB": NB, "SSNB": SSNB}, data, FOLDS)
+        frames.append(found.assign(dataset=dataset).replace({"method": {QUERIED: "ALSSNB"}}))
+    return Outcome(pd.concat(frames, ignore_index=True))
+
+
+def printed_continuous() -> pd.DataFrame:
+    """The published areas of breast-cancer-wisconsin, beside both readings of its data."""
+    whole = {
+        "NB": ("3.4", "NB"),
+        "SSNB": ("3.4", "SSNB"),
+        "SSNB, λ = 0.2": ("4.1", "SSNB-lambda"),
+        "SSNB-sigmoid, α = 16": ("5.4", "SSNB-sigmoid"),
+        "ALNB": ("6.2", "ALNB"),
+        "ALSSNB": ("6.4", "ALSSNB"),
+    }
+    later = {"NB": ("4.5", "NB"), "SSNB": ("4.5", "SSNB")}
+    rows = {
+        (f"{name}{start}", method): published_areas(number).loc[(CONTINUOUS, printed)]
+        for start, columns in (("", whole), (FROM_EIGHT, later))
+        for name in (CONTINUOUS, NOISY)
+        for method, (number, printed) in columns.items()
+    }
+    index = pd.MultiIndex.from_tuples(list(rows), names=["dataset", "method"])
+    return pd.DataFrame(list(rows.values()), index=index)
 
 
 # Order of the classes
@@ -197,21 +231,25 @@ def add_all() -> None:
             quick=several,
         )
     )
-    soybean = areas[areas.index.get_level_values("dataset") == "soybean-large"]
+    twins = published_areas("3.5").rename(index=lambda name: f"{name}{TWIN}", level="dataset")
+    names = ("soybean-large", f"soybean-large{TWIN}")
+    soybean = pd.concat([areas, twins])
+    soybean = soybean[soybean.index.get_level_values("dataset").isin(names)]
     register(
         Table(
             "S1",
             "soybean",
             "The classes of soybean-large in two files",
-            ("soybean-large",),
+            names,
             tuple(f"{method}, {codes}" for method in ("NB", "SSNB") for codes in CODES),
             f"{SPLIT} The data come in two files of 307 and 376 rows. In the second reading the "
             "classes of the second file have other codes than those of the first (a permutation "
             "drawn once), as if each file had been coded by itself. The published numbers are "
-            "those of table 3.3.",
+            "those of tables 3.3 and 3.5.",
             pd.concat([beside(soybean, CODES, method) for method in ("NB", "SSNB")]),
             soybean_run,
             quick=("soybean-large",),
+            needs=original,
         )
     )
     areas = published_areas("3.4")
@@ -231,6 +269,25 @@ def add_all() -> None:
             quick=("breast-cancer-wisconsin",),
         )
     )
+    printed = printed_continuous()
+    register(
+        Table(
+            "S1",
+            "continuous",
+            "breast-cancer-wisconsin, whose features are integers from 1 to 10",
+            tuple(dict.fromkeys(printed.index.get_level_values("dataset"))),
+            tuple(dict.fromkeys(printed.index.get_level_values("method"))),
+            f"{SPLIT} Once with the integers, and once with a number from [0, 1) added to each, "
+            "drawn once for all trials. λ and α are the printed ones. The published numbers are "
+            "those of tables 3.4, 4.1, 5.4, 6.2, 6.4 and, for curves that start with four labels "
+            "of each class, 4.5.",
+            printed,
+            continuous_run,
+            quick=(CONTINUOUS, NOISY),
+            needs=lambda name: CONTINUOUS,
+            reading="that noise was added, and how much, by NB and SSNB of tables 3.4 and 4.5",
+        )
+    )
     areas = pd.concat([published_areas("6.3"), published_areas("6.4")])
     register(
         Table(
@@ -245,26 +302,6 @@ def add_all() -> None:
             beside(areas, WHO, "ALSSNB"),
             queries_run,
             quick=("breastw", "house-votes", "zoo", "iris", "wine"),
-        )
-    )
-    areas = published_areas("3.6")
-    register(
-        Table(
-            "S1",
-            "twins",
-            "How the continuous synthetic data sets were drawn",
-            tuple(areas.xs("NB", level="method").index),
-            tuple(f"NB, {spread}" for spread in SPREADS),
-            f"{SPLIT} Numbers of a class are its mean plus a standard normal number times the "
-            "variance, the standard deviation, or the variance of features that were standardized "
-            f"or scaled to [-1, 1] before. Mean ± standard error over {N_DRAWS} draws of the data, "
-            "each the mean of 20 trials: the source has one draw, so that its own distance from "
-            f"the mean of all draws is √{N_DRAWS} times our standard error. The published numbers "
-            "are those of NB in table 3.6.",
-            beside(areas, SPREADS),
-            twins_run,
-            value="area",
-            quick=("iris", "wine", "diabetes"),
         )
     )
 

@@ -100,11 +100,14 @@ class Outcome:
         For a data set and a method, what was chosen, such as ``"λ = 0.2"``.
     draw : callable, default=None
         ``draw(path)`` draws a figure of its own; None is the figure of any other table.
+    errors : dict
+        For a data set and a method, a standard error in place of that of the mean of the trials.
     """
 
     results: pd.DataFrame
     choices: Mapping[tuple[str, str], str] = field(default_factory=dict)
     draw: Callable[[Path], Any] | None = None
+    errors: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

@@ -184,7 +184,8 @@ def make_report(
                 "method": method,
                 "mean": float(values.mean()),
             }
-            row["se"] = float(values.std(ddof=1) / np.sqrt(len(values)))
+            own = float(values.std(ddof=1) / np.sqrt(len(values)))
+            row["se"] = outcome.errors.get((str(dataset), method), own)
             row |= _published(table, dataset, method, first)
             row["z"] = _z(row)
             row |= _against(of_set, method, first, table, row["published_difference"])

@@ -11,7 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from leaven.exceptions import LeavenWarning
 from leaven.generative import ClassPrior, SemiSupervisedGaussianNB
-from studies import TABLES, Run
+from studies import TABLES, Run, reproduce
 from studies import naive_bayes_readings as readings
 from studies.curves import QueriedCurve
 from studies.naive_bayes_readings import OmittingCurve, OtherOmission
@@ -64,12 +64,24 @@ def test_the_second_file_of_soybean_has_other_codes(monkeypatch: pytest.MonkeyPa
     assert len(pairs) == len({b for _, b in pairs}) == 3
 
 
-def test_a_draw_of_a_twin_is_a_trial() -> None:
-    outcome = readings.twins_run(TABLES["S1-twins"], Run(n_trials=2), ["iris"])
-    results = outcome.results.set_index(["method", "trial"])["area"]
-    assert len(results) == len(readings.SPREADS) * readings.N_DRAWS
-    assert results["NB, variance"].std() > 0  # draws differ
-    assert results["NB, variance"].mean() < results["NB, deviation"].mean()
+def test_noise_fills_the_gaps_between_integers(monkeypatch: pytest.MonkeyPatch) -> None:
+    integers = np.tile(np.arange(1.0, 11.0)[:, None], (50, 3))
+    monkeypatch.setattr(readings, "prepare", lambda name: (integers, None))
+    noisy, _ = readings.made_continuous()
+    assert (np.floor(noisy) == integers).all()
+    assert len(np.unique(noisy)) == noisy.size
+    assert (readings.made_continuous()[0] == noisy).all()  # drawn once for all trials
+
+
+def test_curves_with_more_labels_at_the_start_are_rows_of_their_own() -> None:
+    table = TABLES["S1-continuous"]
+    if not table.here():
+        pytest.skip("breast-cancer-wisconsin is not here")
+    report = reproduce([table.id], Run(n_trials=2))[0]
+    cells = report.cells.set_index(["dataset", "method"])
+    assert len(cells) == len(table.published) == 16
+    later = cells.loc[f"{readings.CONTINUOUS}{readings.FROM_EIGHT}", "mean"]
+    assert (later < cells.loc[readings.CONTINUOUS, "mean"][later.index]).all()
 
 
 def test_em_has_no_part_in_the_questions_of_naive_bayes() -> None:
