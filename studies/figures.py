@@ -11,8 +11,8 @@ import pandas as pd
 
 from studies.registry import is_installed
 
-LABELS = re.compile(r"^(?:(?P<what>.*), )?(?P<n>\d+) labels?(?: per class)?$")
-"""Rows of a figure are named "5 labels per class" or "ten digits, 20 labels"."""
+LABELS = re.compile(r"^(?:(?P<what>.*), )?(?P<n>\d[\d,]*) (?P<unit>label|term)s?(?: per class)?$")
+"""Rows of a figure are named "5 labels per class", "ten digits, 20 labels" or "6,000 terms"."""
 
 COLUMNS = 3
 """Panels beside each other."""
@@ -53,7 +53,12 @@ def _curves(cells: pd.DataFrame, score: str) -> Any:
     from matplotlib import pyplot as plt
 
     parts = cells["dataset"].str.extract(LABELS)
-    cells = cells.assign(what=parts["what"].fillna(""), n=parts["n"].astype(int))
+    numbers = parts["n"].str.replace(",", "").astype(int)
+    cells = cells.assign(what=parts["what"].fillna(""), n=numbers)
+    unit = f"{parts['unit'].iloc[0]}s"
+    if unit == "terms":  # a panel for each measure, with all ways to use it
+        measures = cells["method"].str.split(", ", n=1, expand=True)
+        cells = cells.assign(what=measures[0], method=measures[1])
     titles = list(pd.unique(cells["what"]))
     columns = min(len(titles), COLUMNS)
     rows = -(-len(titles) // columns)
@@ -69,11 +74,21 @@ def _curves(cells: pd.DataFrame, score: str) -> Any:
             ax.errorbar(
                 curve["n"], curve["mean"], curve["se"], label=method, linestyle=style, capsize=2
             )
-        ax.set(xscale="log", xlabel="labels", ylabel=score, title=what)
+        ax.set(xscale="log", xlabel=unit, ylabel=score, title=what)
         ax.set_xticks(sorted(set(cells["n"])), labels=map(str, sorted(set(cells["n"]))))
         ax.minorticks_off()
-    axes.flat[-1].legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        if unit == "terms":
+            ax.set_ylim(*_limits(cells["mean"]))
+            ax.legend(fontsize=8)
+    if unit == "labels":
+        axes.flat[-1].legend(fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
+
+
+def _limits(values: pd.Series[float]) -> tuple[float, float]:
+    """Limits that all panels have, so that they can be compared."""
+    margin = 0.05 * float(values.max() - values.min())
+    return float(values.min()) - margin, float(values.max()) + margin
 
 
 def _against_printed(cells: pd.DataFrame) -> Any:

@@ -425,6 +425,9 @@ def add_all() -> None:
             no_numbers(),
             figure_run,
             quick=rows_of(problems, QUICK_SIZES),
+            printed_figure="by its text the threshold performs poorly, CMN improves it most on 1 "
+            "against 2 and again on ten digits, RBF and 1NN are baselines, and on odd against even "
+            "the voted perceptron and the harmonic function together are above either alone.",
             needs=lambda name: "mnist",
             **accuracy,
         )
@@ -439,6 +442,8 @@ def add_all() -> None:
             no_numbers(),
             figure_run,
             quick=rows_of(PAIRS[:1], QUICK_SIZES),
+            printed_figure="by its text the harmonic function performs much better than 1NN and "
+            "the voted perceptron, and the class prior of CMN improves less than on digits.",
             needs=lambda name: "20news-18828",
             **accuracy,
         )
@@ -457,6 +462,9 @@ def add_all() -> None:
             score="mean label entropy of the unlabeled rows, in bits",
             value="entropy",
             quick=("two grids",),
+            printed_figure="the entropy by σ without and with smoothing, and the two grids told "
+            "apart at its least value: 0.898 bits at σ = 0.67, and 0.619 bits with σ = 0.65 in one "
+            "direction and without bound in the other.",
             needs=lambda name: "digits",  # which is always there, for nothing is needed
         )
     )

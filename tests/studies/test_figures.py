@@ -32,6 +32,25 @@ def test_curves_by_number_of_labels(tmp_path: Path) -> None:
     assert path.read_bytes() == figures.draw_cells(cells, tmp_path / "b.png").read_bytes()
 
 
+def test_a_panel_for_each_measure_of_terms() -> None:
+    pytest.importorskip("matplotlib")
+    rows = [
+        (f"{n} terms", f"{measure}, {criterion}", 0.5 + i / 10, 0.01, np.nan, np.nan)
+        for i, n in enumerate(("250", "10,000"))
+        for measure in ("chi2", "gss")
+        for criterion in ("max", "sum")
+    ]
+    cells = pd.DataFrame(rows, columns=COLUMNS)
+    assert figures.can_draw(cells)
+    drawn = figures._curves(cells, "accuracy")
+    assert [ax.get_title() for ax in drawn.axes] == ["chi2", "gss"]
+    for ax in drawn.axes:
+        assert ax.get_xlabel() == "terms"
+        assert ax.get_legend_handles_labels()[1] == ["max", "sum"]
+        assert ax.containers[0].lines[0].get_xdata().tolist() == [250, 10000]
+    assert drawn.axes[0].get_ylim() == drawn.axes[1].get_ylim()
+
+
 def test_ours_against_printed() -> None:
     pytest.importorskip("matplotlib")
     rows = [("iris", "NB", 0.39, 0.02, 0.42, 0.03), ("wine", "NB", 0.68, 0.02, np.nan, np.nan)]

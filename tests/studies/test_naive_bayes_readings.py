@@ -67,21 +67,24 @@ def test_the_second_file_of_soybean_has_other_codes(monkeypatch: pytest.MonkeyPa
 def test_noise_fills_the_gaps_between_integers(monkeypatch: pytest.MonkeyPatch) -> None:
     integers = np.tile(np.arange(1.0, 11.0)[:, None], (50, 3))
     monkeypatch.setattr(readings, "prepare", lambda name: (integers, None))
-    noisy, _ = readings.made_continuous()
+    noisy, _ = readings.as_in_source("breast-cancer-wisconsin")
     assert (np.floor(noisy) == integers).all()
     assert len(np.unique(noisy)) == noisy.size
-    assert (readings.made_continuous()[0] == noisy).all()  # drawn once for all trials
+    again, _ = readings.as_in_source("breast-cancer-wisconsin")
+    assert (again == noisy).all()  # drawn once for all trials
 
 
-def test_curves_with_more_labels_at_the_start_are_rows_of_their_own() -> None:
-    table = TABLES["S1-continuous"]
-    if not table.here():
-        pytest.skip("breast-cancer-wisconsin is not here")
-    report = reproduce([table.id], Run(n_trials=2))[0]
-    cells = report.cells.set_index(["dataset", "method"])
-    assert len(cells) == len(table.published) == 16
-    later = cells.loc[f"{readings.CONTINUOUS}{readings.FROM_EIGHT}", "mean"]
-    assert (later < cells.loc[readings.CONTINUOUS, "mean"][later.index]).all()
+def test_both_forms_have_their_published_numbers() -> None:
+    table = TABLES["S1-versions"]
+    if set(table.here()) != set(table.datasets):
+        pytest.skip("breast-cancer and breast-cancer-wisconsin are not here")
+    cells = reproduce([table.id], Run(n_trials=2))[0].cells.set_index(["dataset", "method"])
+    assert len(cells) == len(table.published) == 32
+    assert cells.loc[("breast-cancer, without node-caps", "SSNB"), "published"] == 2.965
+    assert cells.loc[("breast-cancer-wisconsin, later start", "NB"), "published"] == 0.31
+    for name in ("breast-cancer", "breast-cancer-wisconsin"):
+        later = cells.loc[f"{name}{readings.LATER}", "mean"]
+        assert (later < cells.loc[name, "mean"][later.index]).all()
 
 
 def test_em_has_no_part_in_the_questions_of_naive_bayes() -> None:

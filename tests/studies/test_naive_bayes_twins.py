@@ -80,5 +80,5 @@ def test_the_refractive_index_of_glass_in_thousandths(monkeypatch: pytest.Monkey
 
 
 def test_large_data_sets_are_left_out() -> None:
-    assert TABLES["S1-draws"].trials["letter-twin"] == 0
-    assert "pendigits-twin" not in TABLES["S1-draws"].trials
+    assert TABLES["S1-draws"].trials["pendigits-twin"] == 0
+    assert set(TABLES["S1-twins"].trials) == {"letter", "sleep"}
