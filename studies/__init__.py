@@ -5,12 +5,13 @@ The studies use leaven as anyone could, by its public names, and are not part of
 
 from __future__ import annotations
 
-import time
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
+from joblib.externals.loky import get_reusable_executor
 
 from studies import (  # each registers its tables
     demonstrations,  # noqa: F401
@@ -91,7 +92,7 @@ def reproduce(ids: Sequence[str], run: Run | None = None) -> list[Report]:
         here = table.here()
         names = [name for name in run.select(table) if name in here]
         if names:
-            start = time.process_time()
+            start = processor_seconds()
             parts = [
                 table.run(table, replace(run, n_trials=n), some)
                 for n, some in run.groups(table, names).items()
@@ -99,7 +100,10 @@ def reproduce(ids: Sequence[str], run: Run | None = None) -> list[Report]:
             if not parts:
                 continue
             outcome = join_outcomes(parts, names)
-            seconds = add_seconds(run.store, table.id, time.process_time() - start)
+            if run.n_jobs != 1:
+                # The time of workers counts when they have ended.
+                get_reusable_executor().shutdown(wait=True)
+            seconds = add_seconds(run.store, table.id, processor_seconds() - start)
             missing = [name for name in table.datasets if name not in here]
             reports.append(make_report(table, outcome, missing, seconds))
     return reports
@@ -115,6 +119,11 @@ def join_outcomes(parts: Sequence[Outcome], names: Sequence[str]) -> Outcome:
     choices = {key: value for part in parts for key, value in part.choices.items()}
     errors = {key: value for part in parts for key, value in part.errors.items()}
     return Outcome(results.iloc[order].reset_index(drop=True), choices, errors=errors)
+
+
+def processor_seconds() -> float:
+    """Processor time of this process, and of those that it started and that have ended."""
+    return sum(os.times()[:4])
 
 
 def add_seconds(store: Path | None, table: str, seconds: float) -> float:

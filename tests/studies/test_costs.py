@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,6 +35,7 @@ def test_by_hand() -> None:
     assert cost_of("6.3", "dna") == 2 * cost_of("3.3", "dna")  # NB asks, and EM is fitted
     assert trials_of("3.6", ["letter-twin"]) == {"letter-twin": 25}
     assert expected_seconds("3.4", ["letter"]) == 190.0
+    assert expected_seconds("6.1", ["dna"]) < 100 * cost_of("6.1", "dna")  # what long runs took
     assert expected_seconds("5.5", ["blogger"]) == 0.0  # table 5.4 has run its fits
 
 
@@ -72,6 +74,16 @@ def test_parts_of_a_table_are_one_table(monkeypatch: pytest.MonkeyPatch) -> None
     assert list(dict.fromkeys(report.cells["dataset"])) == ["iris", "wine", "diabetes"]
     assert report.trials() == "5 (4 on wine; 2 on iris)"
     assert set(report.cells["choice"]) == {"", "iris", "wine", "diabetes"}
+
+
+def test_the_time_of_parallel_jobs_counts() -> None:
+    before = os.times()
+    (report,) = reproduce(["S1-3.4"], Run(n_trials=2, n_jobs=2, datasets=("iris",)))
+    after = os.times()
+    workers = after.children_user + after.children_system
+    workers -= before.children_user + before.children_system
+    assert workers > 0
+    assert report.seconds >= workers
 
 
 def test_seconds_add_up(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_the_report_has_the_error_of_another_draw() -> None:
     table = TABLES["S1-draws"]
     run = Run(n_trials=2, datasets=("iris-twin",))
     cells = reproduce([table.id], run)[0].cells.set_index("method")
-    outcome = twins.draws_run(table, run, ["iris-twin"])
+    outcome = twins.draws_run(table, run, ["iris-twin"], readings={})
     for method in table.methods:
         assert cells.loc[method, "se"] == outcome.errors["iris-twin", method]
     assert cells.loc["NB", "published"] == 0.067
@@ -77,6 +77,19 @@ def test_the_refractive_index_of_glass_in_thousandths(monkeypatch: pytest.Monkey
     twin, _ = twins.drawn("glass", twins.INDEX, 0)
     assert_allclose(twin.std(axis=0), [9.0, 1.0], rtol=0.1)  # 3 thousandths, squared
     assert abs(twin[:, 0].mean()) < 0.5
+
+
+def test_scaled_features_are_drawn_by_their_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def run_draws(run: Run, name: str, reading: str, methods: object) -> dict[str, object]:
+        asked.append((name, reading))
+        return {}
+
+    monkeypatch.setattr(twins, "run_draws", run_draws)
+    table = TABLES["S1-scaled"]
+    table.run(table, Run(), ["wine-twin", "glass-twin"])
+    assert asked == [("wine", "variance, scaled to [-1, 1]"), ("glass", twins.INDEX)]
 
 
 def test_large_data_sets_are_left_out() -> None:
