@@ -62,6 +62,10 @@ def test_the_second_file_of_soybean_has_other_codes(monkeypatch: pytest.MonkeyPa
     # A permutation: one code for each class in each file.
     pairs = set(zip(own[307:], other[307:], strict=True))
     assert len(pairs) == len({b for _, b in pairs}) == 3
+    _, apart = readings.coded_soybean("second file with classes of its own")
+    assert (own[:307] == apart[:307]).all()
+    assert not set(apart[:307]) & set(apart[307:])
+    assert apart.nunique() == 6
 
 
 def test_noise_fills_the_gaps_between_integers(monkeypatch: pytest.MonkeyPatch) -> None:
