@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pandas as pd
 from leaven.plotting import plot_learning_curves
 from studies import TABLES, Run, listing, reproduce, rewrite_pages, write_pages
 from studies.agreement import agreement_lines, update_agreement
-from studies.registry import find_tables, is_installed
+from studies.registry import check_datasets, find_tables, is_installed
 
 
 @click.command()
@@ -85,21 +86,42 @@ def main(
         progress=sys.stderr.isatty(),
     )
     try:
-        reports = reproduce(tables, run)
+        found = find_tables(tables)
+        if datasets is not None:
+            check_datasets(datasets, found)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    paths: list[Path] = []
+    # The pages of a source are written before the next one is run, which may take an hour.
+    for source in dict.fromkeys(table.source for table in found):
+        ids = [table.id for table in found if table.source == source]
+        paths += reproduce_source(ids, run, out, as_html=as_html)
+    if not paths:
+        raise click.ClickException("no data to reproduce these tables with; set LEAVEN_DATA.")
+    click.echo(f"Written to {' and '.join(map(str, paths))}")
+
+
+def reproduce_source(ids: list[str], run: Run, out: Path, *, as_html: bool) -> list[Path]:
+    """Run tables of one source, write them into its pages, and print what they say."""
+    if run.datasets is not None:
+        known = {name for each in ids for name in TABLES[each].datasets}
+        run = replace(run, datasets=tuple(name for name in run.datasets if name in known))
+        if not run.datasets:
+            return []
+    try:
+        reports = reproduce(ids, run)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     done = {report.table.id for report in reports}
-    for table in find_tables(tables):
-        if table.id not in done:
-            click.echo(f"{table.id}: none of its data sets is here, see leaven datasets.", err=True)
-    if not reports:
-        raise click.ClickException("no data to reproduce these tables with; set LEAVEN_DATA.")
+    for each in ids:
+        if each not in done:
+            click.echo(f"{each}: none of its data sets is here, see leaven datasets.", err=True)
     paths = write_pages(reports, out, as_html=as_html, draw=draw_curves)
     for report in reports:
         click.echo(f"{report.table.id}: {report.table.title}")
         for line in report.summary():
             click.echo(f"  {line}")
-    click.echo(f"Written to {' and '.join(map(str, paths))}")
+    return paths
 
 
 def draw_curves(results: pd.DataFrame) -> str:

@@ -365,7 +365,7 @@ def markdown_section(report: Report, *, has_image: bool | None = None) -> str:
 
 
 def html_section(report: Report, draw: Draw | None = None) -> str:
-    """One table as HTML, with learning curves if there is a function to draw them."""
+    """One table as HTML, with its learning curves, or with the figure of its numbers."""
     header, rows = table_cells(report)
     lines = [f"<h2>{html.escape(f'{report.table.id}: {report.table.title}')}</h2>"]
     lines += [f"<p>{html.escape(text)}</p>" for text in head_lines(report)]
@@ -376,9 +376,22 @@ def html_section(report: Report, draw: Draw | None = None) -> str:
         lines.append("<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in row) + "</tr>")
     lines.append("</table></div>")
     good = report.results[report.results["status"] == "ok"]
-    if draw is not None and len(good):
+    if draw is not None and has_curves(good):
         lines.append(f"<figure>{draw(good)}</figure>")
+    elif report.draw is not None or can_draw(report.cells):
+        title = html.escape(report.table.title)
+        lines.append(f"<figure><img src='images/{report.table.id}.png' alt='{title}'></figure>")
+        if report.table.printed_figure:
+            lines.append(f"<p>{html.escape(f'In the source: {report.table.printed_figure}')}</p>")
     return "\n".join(lines)
+
+
+def has_curves(results: pd.DataFrame) -> bool:
+    """Whether trials have an error at several numbers of labels, which makes a learning curve."""
+    if results.empty or "error" not in results:
+        return False
+    of_set = results.groupby("dataset")["n_labeled"]
+    return bool((of_set.min() < of_set.max()).any())
 
 
 HTML_HEAD = """<!DOCTYPE html>

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from studies import TABLES
 from studies import __main__ as command
 from studies.__main__ import main
 
@@ -48,6 +50,38 @@ def test_a_table(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert (tmp_path / "pages" / "s1.md").read_text(encoding="utf-8") == markdown
     assert (tmp_path / "pages" / "s1.html").read_text(encoding="utf-8") == page
+
+
+def test_tables_without_learning_curves_have_their_figure_in_html(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    result = RUNNER.invoke(main, ["S2-figure-5", "S0-figures-3.6-3.7", "--out", "pages"])
+    assert result.exit_code == 0, result.output
+    for source, table in (("s2", "S2-figure-5"), ("s0", "S0-figures-3.6-3.7")):
+        page = (tmp_path / "pages" / f"{source}.html").read_text(encoding="utf-8")
+        assert f"<img src='images/{table}.png'" in page
+        assert (tmp_path / "pages" / "images" / f"{table}.png").is_file()
+        assert "<svg" not in page
+
+
+def test_the_pages_of_a_source_are_there_when_the_next_one_fails(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("no such thing")
+
+    broken = replace(TABLES["S0-figures-3.6-3.7"], run=fail)
+    monkeypatch.setitem(TABLES, broken.id, broken)
+    result = RUNNER.invoke(main, ["S2-figure-2", broken.id, "--out", "pages"])
+    assert result.exit_code == 2
+    assert "no such thing" in result.stderr
+    assert (tmp_path / "pages" / "s2.md").is_file()
+
+
+def test_data_sets_of_one_source_leave_the_others_out(tmp_path: Path) -> None:
+    arguments = ["S1-3.4", "S2-figure-5", "--data-sets", "iris", "--trials", "1", "--out", "pages"]
+    result = RUNNER.invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    assert sorted(path.name for path in (tmp_path / "pages").glob("*.md")) == ["s1.md"]
 
 
 def test_without_html_and_with_a_store(tmp_path: Path) -> None:
