@@ -120,7 +120,7 @@ def run_draws(
     return result
 
 
-def rows_of(dataset: str, method: str, areas: Sequence[float]) -> list[dict[str, Any]]:
+def rows_of(dataset: str, method: str, areas: NDArray[np.float64]) -> list[dict[str, Any]]:
     """Results in which a trial is a draw."""
     return [
         {"dataset": dataset, "method": method, "trial": seed, "n_labeled": 0, "area": float(area),
