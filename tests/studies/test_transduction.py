@@ -94,7 +94,7 @@ def test_tables_are_registered():
     of_source = {known: TABLES[known] for known in TABLES if known.startswith("S4-")}
     assert set(of_source) == {
         "S4-documents", "S4-alpha", "S4-figure-14", "S4-figures-1-7", "S4-digits", "S4-networks",
-        "S4-figures-26-29", "S4-figure-32", "S4-figures-39-41",
+        "S4-lenet", "S4-figures-26-29", "S4-figure-32", "S4-figures-39-41",
     }  # fmt: skip
     table = TABLES["S4-documents"]
     assert table.published.loc[("100 labels per class", "NB"), "mean"] == 0.90
@@ -206,6 +206,17 @@ def test_networks_see_labeled_rows_only():
     assert tuple(methods) == TABLES["S4-networks"].methods
     assert methods["LeNet-5"].supervised
     assert methods["pretrained network"].supervised
+
+
+@pytest.mark.skipif(not is_installed("torch"), reason="PyTorch is not installed")
+def test_lenet_does_not_learn_with_small_steps(fake_digits):
+    table, name = TABLES["S4-lenet"], s4.size_name(2)
+    results = table.run(table, Run(n_trials=1), [name]).results.set_index("method")
+    assert (results["status"] == "ok").all(), results["message"].tolist()
+    assert tuple(results.index) == table.methods
+    slow = s4.lenet_methods(14)["LeNet-5, small steps"]
+    assert slow.supervised
+    assert slow.estimator.learning_rate < s4.lenet_methods(14)["LeNet-5"].estimator.learning_rate
 
 
 @needs_data
