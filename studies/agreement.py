@@ -18,6 +18,9 @@ from studies.published import published_areas
 from studies.registry import SOURCES, TABLES, is_installed
 from studies.report import Report
 
+OTHER_FORM = ("breast-cancer", "breast-cancer-wisconsin", "soybean-large")
+"""Data sets that S1 seems to have had in another form: runs S1-versions and S1-soybean."""
+
 MARK = re.compile(r"(?<=<!-- agreement -->\n).*?(?=<!-- end of agreement -->)", re.DOTALL)
 
 
@@ -102,7 +105,7 @@ def agreement_lines(folder: Path) -> list[str]:
     ]  # fmt: skip
     lines = ["| " + " | ".join(header) + " |", "| --- |" + " ---: |" * 7 + " --- |"]
     for source in SOURCES:
-        total, redrawn, seconds, n_run = Agreement(), Agreement(), 0.0, 0
+        total, redrawn, other, seconds, n_run = Agreement(), Agreement(), Agreement(), 0.0, 0
         for table in (each for each in TABLES.values() if each.source == source):
             cells = read_numbers(folder, table.id)
             if cells is None or cells.empty:
@@ -118,6 +121,8 @@ def agreement_lines(folder: Path) -> list[str]:
             # Readings beside each other are no tables of the source.
             if table.number[0].isdigit():
                 total, redrawn = total + found, redrawn + (found if table.redrawn else Agreement())
+                if source == "S1" and not table.redrawn:
+                    other = other + count_agreement(cells[cells["dataset"].isin(OTHER_FORM)])
             seconds, n_run = seconds + np.nan_to_num(spent), n_run + 1
         if n_run:
             counted = total.cells() if total.numbers else [""] * 4
@@ -126,6 +131,11 @@ def agreement_lines(folder: Path) -> list[str]:
         if redrawn.numbers:
             row = [f"**{source}, on data of the source**", "", "", *(total - redrawn).cells()]
             lines.append("| " + " | ".join([*row, "", "without data drawn anew"]) + " |")
+        rest = total - redrawn - other
+        if other.numbers and rest.numbers:
+            row = [f"**{source}, of which not in another form**", "", "", *rest.cells()]
+            left_out = f"without {', '.join(OTHER_FORM[:-1])} and {OTHER_FORM[-1]}, left out after"
+            lines.append(f"| {' | '.join([*row, '', f'{left_out} a look at their numbers'])} |")
     not_run = [each for each in TABLES if read_numbers(folder, each) is None]
     if not_run:
         lines += ["", f"Not run with the present studies: {', '.join(not_run)}."]

@@ -74,6 +74,19 @@ def test_data_that_are_drawn_anew_are_counted_apart(tmp_path: Path) -> None:
     assert own.startswith("| **S1, on data of the source** |  |  | 3 | 1 | 2 (67%) |")
 
 
+def test_data_sets_in_another_form_are_left_out_of_the_last_line(tmp_path: Path) -> None:
+    names = ["breast-cancer", "zoo", "soybean-large"]
+    save(cells(dataset=names, z=[7.0, 1.0, 2.5]), tmp_path, "S1-3.3")
+    save(cells(dataset=names[:1], z=[9.0]), tmp_path, "S1-3.5")  # drawn anew: in neither line
+    lines = [line for line in agreement_lines(tmp_path) if line.startswith("| **S1")]
+    assert lines[1].startswith("| **S1, on data of the source** |  |  | 3 | 1 | 2 (67%) |")
+    assert lines[2].startswith("| **S1, of which not in another form** |  |  | 1 | 1 | 1 (100%) |")
+    # Nothing is left of these.
+    save(cells(dataset=names[:1], z=[7.0]), tmp_path, "S1-3.3")
+    lines = [line for line in agreement_lines(tmp_path) if line.startswith("| **S1")]
+    assert len(lines) == 2
+
+
 def test_numbers_without_standard_errors(tmp_path: Path) -> None:
     frame = cells(
         mean=[0.81, 0.83, 0.5], published=[0.87, 0.81, float("nan")], published_se=[None] * 3,
