@@ -110,5 +110,5 @@ WHOLE = {
     "S4-alpha": 110, "S4-digits": 100, "S4-networks": 540, "S4-lenet": 30,
     "S4-figures-26-29": 295, "S4-figures-39-41": 75, "S4-figure-32": 1200,
 }  # fmt: skip
-"""Processor seconds of other tables with all of their trials; those of the readings of S1 are scaled
-up from runs with fewer."""
+"""Processor seconds of other tables with all of their trials; those of the readings of S1 are
+scaled up from runs with fewer."""
