@@ -11,6 +11,7 @@ from leaven.graph_based import (
     PoissonMBOClassifier,
     SoftLabelPropagationClassifier,
 )
+from leaven.testing import check_semi_supervised
 
 KNOWN = {"check_classifiers_classes": "-1 marks an unlabeled row, not a class"}
 
@@ -29,3 +30,8 @@ KNOWN = {"check_classifiers_classes": "-1 marks an unlabeled row, not a class"}
 )
 def test_sklearn_contract(estimator, check):
     check(estimator)
+
+
+def test_sparse_rows_by_angle_stay_as_they_are() -> None:
+    """Rows without a direction are told apart by cosines only, and SciPy sorts in place there."""
+    check_semi_supervised(HarmonicClassifier(KNNGraph(5, metric="cosine")))

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.special import softmax
 from sklearn.base import BaseEstimator
 from sklearn.naive_bayes import GaussianNB
@@ -123,6 +124,21 @@ class SaysSparse(Centers):
         return tags
 
 
+class SortsInPlace(SaysSparse):
+    def fit(self, X: Any, y: Any) -> Any:
+        return super().fit(self._dense(X), y)
+
+    def predict_proba(self, X: Any) -> Any:
+        return super().predict_proba(self._dense(X))
+
+    @staticmethod
+    def _dense(X: Any) -> Any:
+        if not sparse.issparse(X):
+            return X
+        X.sum_duplicates()
+        return X.toarray()
+
+
 class TakesAnything(Centers):
     def fit(self, X: Any, y: Any) -> Any:
         labels = np.asarray(y)
@@ -146,6 +162,7 @@ SPOILED = {
     "pickles": HoldsAFunction,
     "data_frame": ForgetsNames,
     "sparse": SaysSparse,
+    "sparse_untouched": SortsInPlace,
     "refuses_no_label": TakesAnything,
 }
 

@@ -67,6 +67,8 @@ class GraphClassifier(TransductionMixin, BaseEstimator):
         )
         if not by_angle or not getattr(builder, "uses_features", True):
             return np.zeros(num_samples(X), dtype=bool)
+        if sparse.issparse(X) and not X.has_canonical_format:
+            X = X.copy()  # SciPy would sort the rows in place, and these are not ours
         return np.asarray(abs(X).sum(axis=1) == 0, dtype=np.bool_).ravel()
 
     def _validate_without_features(self, X: Any, y: Any) -> NDArray[np.intp]:

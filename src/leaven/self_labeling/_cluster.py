@@ -133,6 +133,11 @@ def held_out_accuracy(clusters: NDArray[np.intp], codes: NDArray[np.intp], n_cla
     return float(np.mean(np.where(own == best, 1.0 / tied, 0.0)))
 
 
+def _writable(X: Any) -> Any:
+    """Sparse rows that k-means takes: not those that parallel jobs share and may not write to."""
+    return X.copy() if sparse.issparse(X) and not X.data.flags.writeable else X
+
+
 class ClusterThenLabel(TransductionMixin, BaseEstimator):
     """Cluster the rows without labels, and label the clusters.
 
@@ -239,6 +244,7 @@ class ClusterThenLabel(TransductionMixin, BaseEstimator):
         X, codes = self._validate_fit(X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
         # k-means predicts only in the dtype of its fit.
         self._dtype = X.dtype
+        X = _writable(X)
         rng = check_random_state(self.random_state)
         labeled = np.flatnonzero(codes != UNLABELED)
         n_classes = len(self.classes_)
@@ -342,7 +348,7 @@ class ClusterThenLabel(TransductionMixin, BaseEstimator):
         proba : ndarray of shape (n_samples, n_classes)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=self._dtype)
+        X = _writable(validate_data(self, X, reset=False, accept_sparse="csr", dtype=self._dtype))
         clusters = np.full(X.shape[0], _NOISE, dtype=np.intp)
         if hasattr(self.clusterer_, "predict"):
             found = np.asarray(self.clusterer_.predict(X), dtype=np.intp)

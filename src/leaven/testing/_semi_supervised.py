@@ -253,6 +253,23 @@ def check_sparse(estimator: Any, X: Any, y: Any) -> None:
     )
 
 
+def check_sparse_untouched(estimator: Any, X: Any, y: Any) -> None:
+    """CSR rows stay as they are: in no order of columns, and where they may not be written to."""
+    if not get_tags(estimator).input_tags.sparse:
+        return
+    plain = sparse.csr_array(X)
+    columns, values = plain.indices.copy(), plain.data.copy()
+    for start, stop in zip(plain.indptr[:-1], plain.indptr[1:], strict=True):
+        columns[start:stop] = columns[start:stop][::-1]
+        values[start:stop] = values[start:stop][::-1]
+    rows = sparse.csr_array((values, columns, plain.indptr), shape=plain.shape)
+    before = columns.copy()
+    for part in (rows.data, rows.indices, rows.indptr):
+        part.flags.writeable = False
+    quiet(_fit(estimator, rows, y).predict_proba, rows)
+    assert_array_equal(rows.indices, before)
+
+
 def check_refuses_no_label(estimator: Any, X: Any, y: Any) -> None:
     """Without any label, or with -1 among strings, it raises a ValueError."""
     _refuses(estimator, X, np.full(len(X), UNLABELED), "no labeled row")
@@ -275,6 +292,7 @@ CHECKS: dict[str, Check] = {
     "pickles": check_pickles,
     "data_frame": check_data_frame,
     "sparse": check_sparse,
+    "sparse_untouched": check_sparse_untouched,
     "refuses_no_label": check_refuses_no_label,
 }
 
