@@ -32,7 +32,7 @@ already are not computed again. Printed at the end, mean over sets at each numbe
 - mean ranks with Nemenyi's critical difference.
 
 The temperatures and weights that candidates have before labels are seen were chosen on these data
-sets with other draws of the labels and at most 550 rows.
+sets with other draws of the labels and at most 550 rows, and on the first tables of ``fresh.py``.
 """
 
 from __future__ import annotations

@@ -289,7 +289,7 @@ def _ask_for_proportions(
     return [
         "The classes have equal numbers of labels, which do not tell how frequent they are. If you "
         "know, even roughly, say so: --prior A=0.7,B=0.3 (prior= in Python). On tables that we "
-        "tried it was worth at least as much as twice the labels."
+        "tried it was worth as much as twice the labels, and more on surveys."
     ]
 
 
