@@ -167,6 +167,19 @@ def test_known_proportions_shift_the_candidates_that_do_not_know_them():
     assert found.decision.pool.shift == ()
 
 
+def test_what_known_proportions_change_is_no_gain_of_unlabeled_rows():
+    X, _, codes = two_classes(400, 0.2, 0.6)  # columns that say little
+    _, found = chosen(X, codes, prior=np.array([0.8, 0.2]))
+    assert_allclose(np.exp(found.decision.without.shift), [1.6, 0.4])
+    free = codes < 0
+    alone = {e.name: e.probabilities[free] for e in found.fitted.candidates}
+    plain = replace(found.decision.without, shift=())
+    told, untold = (pool.combine(alone).argmax(axis=1) for pool in (found.decision.without, plain))
+    # The proportions change many classes, which were counted as changed by the unlabeled rows.
+    assert (told != untold).mean() > 0.2
+    assert found.decision.changed < 0.1
+
+
 def test_a_method_that_was_not_told_the_proportions_is_shifted_with_the_others():
     X, _, codes = two_classes(200, 0.3, 1.5)
     codes[np.flatnonzero(codes == 1)[8:]] = -1

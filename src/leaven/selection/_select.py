@@ -197,6 +197,10 @@ def _shift_classes(
         ]
         power = 1.0 - sum(decision.weights.get(name, 0.0) for name in aware)
         shift = known_shift(proportions, counts, power)
+        if decision.without is not None:
+            # Without unlabeled rows they are known too: what they change is no gain of these rows.
+            alone = tuple(known_shift(proportions, counts, 1.0).tolist())
+            decision = replace(decision, without=replace(decision.without, shift=alone))
     elif folds is not None and decision.combined is not None:
         held_out, truth = decision.combined.probabilities, problem.codes[folds.rows]
         assert held_out is not None
