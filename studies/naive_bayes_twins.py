@@ -140,9 +140,9 @@ def draws_run(
         name = original(dataset)
         found = run_draws(run, name, readings.get(name, SPREADS[0]), methods)
         for method, (areas, error) in found.items():
-            name = "ALSSNB" if method == QUERIED else method
-            rows += rows_of(dataset, name, areas)
-            errors[dataset, name] = error
+            shown = "ALSSNB" if method == QUERIED else method
+            rows += rows_of(dataset, shown, areas)
+            errors[dataset, shown] = error
     return Outcome(pd.DataFrame(rows), errors=errors)
 
 

@@ -243,7 +243,6 @@ def _summarize(
     labels, preparer = prepared.labels, prepared.preparer
     labeled, confidence = _labeled_table(table, target, labels, chosen, review)
     mean_confidence = round(float(confidence[~labels.given].mean()), _CONFIDENCE_DIGITS)
-    proportions = _ask_for_proportions(options, labels, mean_confidence)
     summary = LabelingSummary(
         target=str(target),
         n_rows=len(table),
@@ -255,7 +254,7 @@ def _summarize(
         columns={kind.name: kind.kind for kind in preparer.kinds_ if not kind.reason},
         weights=column_weights_of(preparer.layout_, chosen.selection.fitted.scales),
         dropped={**preparer.dropped_, **_images_used(prepared)},
-        notes=[*labels.notes, *([] if chosen.report is None else proportions)],
+        notes=[*labels.notes, *_ask_for_proportions(options, labels, chosen, mean_confidence)],
         n_review=int(review.rows.sum()),
         review_confidence=(
             None if review.highest is None else round(review.highest, _CONFIDENCE_DIGITS)
@@ -279,17 +278,23 @@ def _summarize(
 
 
 def _ask_for_proportions(
-    options: LabelingOptions, labels: Target, mean_confidence: float
+    options: LabelingOptions, labels: Target, chosen: TableSelection, mean_confidence: float
 ) -> list[str]:
     """Ask for the class proportions where the labels do not tell them, and they would matter."""
     counts = np.bincount(labels.codes[labels.given], minlength=len(labels.classes))
     told = not (isinstance(options.prior, str) and options.prior == "labeled")
-    if told or mean_confidence >= _PROPORTIONS_MATTER or not chosen_by_class(counts):
+    # A method that was named need not make use of them.
+    if (
+        chosen.report is None
+        or told
+        or mean_confidence >= _PROPORTIONS_MATTER
+        or not chosen_by_class(counts)
+    ):
         return []
     return [
         "The classes have equal numbers of labels, which do not tell how frequent they are. If you "
         "know, even roughly, say so: --prior A=0.7,B=0.3 (prior= in Python). On tables that we "
-        "tried it was worth as much as twice the labels, and more on surveys."
+        "tried it was worth about as much as twice the labels, and more on surveys."
     ]
 
 
