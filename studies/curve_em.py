@@ -34,19 +34,28 @@ of a core. Four times as many take half as long again in cross-validation."""
 LEAST_FITS = 64
 """Fits that are held at a time however many rows there are: narrower products are slow."""
 
-CHUNK_ELEMENTS = 1 << 15
+CHUNK_ELEMENTS = 1 << 16
 """Class probabilities of one pass over some rows: they stay in the cache of a core."""
 
-PRODUCT_ROWS = 64
+PRODUCT_ROWS = {np.dtype(np.float64): 64, np.dtype(np.float32): 16}
 """Sums of class probabilities that are multiplied before a logarithm is taken of them: each is
 between 1 and the number of classes, so that the product of so many is far from overflow."""
 
 MIN_VARIANCE = 1e-150
 """Least variance of a feature, as in leaven's Gaussian naive Bayes: its square is not 0."""
 
-LEAST_LOG = -600.0
+LEAST_LOG = {np.dtype(np.float64): -600.0, np.dtype(np.float32): -80.0}
 """Least logarithm of which an exponential is taken. It is as good as 0 beside 1, and NumPy takes
 up to thirty times as long where the result would underflow."""
+
+SINGLE_ROWS = 1_000
+"""Rows from which an E-step may be in single precision, which takes half of the time."""
+
+SINGLE_SIZE = 65536.0
+"""Largest sum of the terms of a log-probability, by their usual sizes, that is computed in single
+precision: its error is then below 1e-2, of no account beside the thousands of rows that are summed
+up. Narrow variances, as those of two labeled rows, are above it. Sums over rows are in double
+precision."""
 
 MOST_CANCELED = 1e7
 """How many times a log-likelihood its parts may be: 9 digits are left, and the rule to stop looks
@@ -404,6 +413,21 @@ class _Block:
         self.design = features.design if rows.all() else features.design[rows]
         self.distinct = bool(self.open.max(initial=0.0) <= 1)
         self.open_sums = self.design.T @ self.open if n_classes == 2 else None
+        self.usual = np.sqrt((self.design**2).sum(axis=0) / max(1, len(self.design)))
+        # Ranks have ties to nine decimals.
+        self.may_be_single = recalibrate is None and len(self.design) >= SINGLE_ROWS
+
+    @cached_property
+    def single_design(self) -> NDArray[np.float32]:
+        """The design in single precision."""
+        return self.design.astype(np.float32)
+
+    def _is_single(self, packed: NDArray[np.float64]) -> bool:
+        """Whether single precision is enough for these models."""
+        if not self.may_be_single:
+            return False
+        sizes = np.abs(packed).reshape(len(packed), -1)
+        return bool((self.usual @ sizes).max() <= SINGLE_SIZE)
 
     def _model(self, sums: NDArray[np.float64], counts: NDArray[np.float64]) -> Linear:
         model = self.features.model(sums, counts, self.omitted)
@@ -480,24 +504,26 @@ class _Block:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Expected sums of the design, and the log-likelihood of the open rows."""
         K, C, T = packed.shape
-        # Classes first: sums and maxima over them are then sums and maxima of whole matrices.
-        coef = packed.transpose(1, 0, 2)
-        sums, logs = np.zeros((C, K, T)), np.zeros(T)
-        for rows, open_ in self._chunks(K, C * T):
-            q = np.matmul(rows, coef)
+        # Classes first and rows last: both products are those of whole matrices, and so are sums
+        # and maxima over the classes.
+        coef = packed.transpose(1, 2, 0).reshape(C * T, K)
+        sums, logs = np.zeros((C * T, K)), np.zeros(T)
+        for rows, by_row in self._chunks(packed, C * T):
+            open_ = by_row.T
+            q = np.matmul(coef.astype(rows.dtype, copy=False), rows.T).reshape(C, T, -1)
             mapped = None
             if self.recalibrate is not None:
-                mapped = self.recalibrate.transform(q[1] - q[0], self.open)
+                mapped = self.recalibrate.transform((q[1] - q[0]).T, self.open).T
             top, total = _normalize(q)
-            logs += np.einsum("ij,ij->j", open_, top) + self._log_totals(total, open_)
+            logs += np.einsum("ji,ji->j", open_, top) + self._log_totals(total, open_)
             if mapped is None:
-                np.divide(open_, total, out=total)
+                np.divide(open_, total, out=total, casting="same_kind")
                 q *= total
             else:
                 np.multiply(open_, mapped, out=q[1])
                 np.subtract(open_, q[1], out=q[0])
-            sums += np.matmul(rows.T, q)
-        return sums.transpose(1, 0, 2), logs
+            sums += np.matmul(q.reshape(C * T, -1), rows)
+        return sums.reshape(C, T, K).transpose(2, 0, 1), logs
 
     def _two_classes(
         self, packed: NDArray[np.float64], open_sums: NDArray[np.float64]
@@ -512,8 +538,8 @@ class _Block:
         K, _, T = packed.shape
         half = 0.5 * (packed[:, 1] - packed[:, 0])
         difference, spread, logs = np.zeros((K, T)), np.zeros(T), np.zeros(T)
-        for rows, open_ in self._chunks(K, T):
-            h = rows @ half
+        for rows, open_ in self._chunks(packed, T):
+            h = rows @ half.astype(rows.dtype, copy=False)
             if self.recalibrate is None:
                 signed = np.tanh(h)
                 np.abs(h, out=h)
@@ -530,7 +556,7 @@ class _Block:
                 size *= open_
             if self.distinct:
                 size += 1.0
-                logs -= _log_products(size)
+                logs -= _log_products(size, axis=0)
             else:
                 size /= np.maximum(open_, 1.0)
                 logs -= np.einsum("ij,ij->j", open_, np.log1p(size, out=size))
@@ -544,45 +570,45 @@ class _Block:
         return np.stack([of_both - difference, of_both + difference], axis=1), logs
 
     def _chunks(
-        self, n_columns: int, width: int
-    ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-        """Features and counts of some rows after others."""
-        n = len(self.design)
+        self, packed: NDArray[np.float64], width: int
+    ) -> Iterator[tuple[NDArray[Any], NDArray[np.float64]]]:
+        """Features, as precise as the models need them, and counts of some rows after others."""
+        design = self.single_design if self._is_single(packed) else self.design
+        n = len(design)
         # Ranks need all rows at once; few rows are not worth the sum over all columns.
-        step = n if self.recalibrate is not None else max(4 * n_columns, CHUNK_ELEMENTS // width)
+        step = n if self.recalibrate is not None else max(4 * len(packed), CHUNK_ELEMENTS // width)
         for low in range(0, n, step):
-            yield self.design[low : low + step], self.open[low : low + step]
+            yield design[low : low + step], self.open[low : low + step]
 
-    def _log_totals(
-        self, total: NDArray[np.float64], counts: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """``Σ_i n_i log total_i`` of each fit."""
+    def _log_totals(self, total: NDArray[Any], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``Σ_i n_i log total_i`` of each fit; both of shape (T, n_rows)."""
         if not self.distinct:
-            return np.asarray(np.einsum("ij,ij->j", counts, np.log(total)))
-        return _log_products(np.where(counts > 0, total, 1.0))
+            return np.asarray(np.einsum("ji,ji->j", counts, np.log(total)))
+        return _log_products(np.where(counts > 0, total, 1.0), axis=1)
 
 
-def _log_products(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``Σ_i log values_i`` of each column: logarithms of products, of which there are fewer."""
-    products = np.multiply.reduceat(values, np.arange(0, len(values), PRODUCT_ROWS), axis=0)
-    return np.asarray(np.log(products, out=products).sum(axis=0))
+def _log_products(values: NDArray[Any], axis: int) -> NDArray[np.float64]:
+    """``Σ_i log values_i`` along an axis: logarithms of products, of which there are fewer."""
+    starts = np.arange(0, values.shape[axis], PRODUCT_ROWS[values.dtype])
+    products = np.multiply.reduceat(values, starts, axis=axis)
+    return np.asarray(np.log(products, out=products).sum(axis=axis, dtype=np.float64))
 
 
-def _normalize(q: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _normalize(q: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Turn log-probabilities into probabilities up to a factor, in place.
 
     Parameters
     ----------
-    q : array of shape (n_classes, n_rows, T)
+    q : array of shape (n_classes, T, n_rows)
 
     Returns
     -------
-    top : ndarray of shape (n_rows, T)
+    top : ndarray of shape (T, n_rows)
         The largest logarithm, which is taken off.
-    total : ndarray of shape (n_rows, T)
+    total : ndarray of shape (T, n_rows)
         Sum of the classes, in [1, n_classes].
     """
     top = q.max(axis=0)
     q -= top
-    np.exp(np.maximum(q, LEAST_LOG, out=q), out=q)
+    np.exp(np.maximum(q, LEAST_LOG[q.dtype], out=q), out=q)
     return top, q.sum(axis=0)

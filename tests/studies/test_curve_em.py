@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -103,6 +106,30 @@ def test_gaussian_fits_are_those_of_the_classifier(seed: int) -> None:
         )
         expected = model.fit(X, labels[:, t]).predict_proba(X)
         assert_allclose(found[:, :, t], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("make", [categories, numbers])
+def test_single_precision_gives_the_same_fits_to_three_digits(
+    make: Callable[..., Any], n_classes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, codes = make(300, 5)
+    if make is categories:
+        codes, features = codes % n_classes, CategoricalFeatures.make(X)
+    else:
+        # A third class of its own, with two rows of it among the first.
+        codes[[4, 5, *range(100, 150)]] = n_classes - 1
+        X[codes == 2] += [0.0, -10.0, 0.2, 0.0]
+        features = GaussianFeatures.make(X)
+    fits = convex(labels_at(codes, [12, 40, 150]), [0.5, 0.3, 0.5])
+    exact = posterior(features, fits, n_classes)
+    monkeypatch.setattr(curve_em, "SINGLE_ROWS", 1)
+    single = posterior(features, fits, n_classes)
+    assert not np.array_equal(single, exact)  # else it was not in use
+    assert_allclose(single, exact, atol=1e-3)
+    # Where the terms of a log-probability are large and cancel, nothing is left of seven digits.
+    monkeypatch.setattr(curve_em, "SINGLE_SIZE", 1.0)
+    assert_allclose(posterior(features, fits, n_classes), exact, atol=0)
 
 
 @pytest.mark.parametrize("share", [None, 0.7])
