@@ -24,7 +24,7 @@ from studies import (  # each registers its tables
     transduction_digits,  # noqa: F401
     transduction_documents,  # noqa: F401
 )
-from studies.agreement import RANKS_HEAD, rank_lines, read_numbers, write_numbers
+from studies.agreement import RANKS_HEAD, join_numbers, rank_lines, read_numbers, write_numbers
 from studies.figures import can_draw, draw_cells
 from studies.registry import (
     SOURCES,
@@ -51,6 +51,7 @@ __all__ = [
     "TABLES",
     "Report",
     "Run",
+    "join_pages",
     "listing",
     "reproduce",
     "rewrite_pages",
@@ -163,6 +164,15 @@ def rewrite_pages(folder: Path) -> list[Path]:
             path.write_text(new, encoding="utf-8")
             paths.append(path)
     return paths
+
+
+def join_pages(part: Path, folder: Path) -> list[Path]:
+    """Put the numbers of another run into the pages of ``folder``, with figures of all of them."""
+    for table_id in join_numbers(part, folder):
+        table, numbers = TABLES[table_id], read_numbers(folder, table_id)
+        if numbers is not None and can_draw(numbers):
+            draw_cells(numbers, folder / "images" / f"{table_id}.png", table.score)
+    return rewrite_pages(folder)
 
 
 def _ranks_section(source: str, folder: Path) -> dict[str, str]:

@@ -12,7 +12,7 @@ import click
 import pandas as pd
 
 from leaven.plotting import plot_learning_curves
-from studies import TABLES, Run, listing, reproduce, rewrite_pages, write_pages
+from studies import TABLES, Run, join_pages, listing, reproduce, rewrite_pages, write_pages
 from studies.agreement import agreement_lines, update_agreement
 from studies.registry import check_datasets, find_tables, is_installed
 
@@ -56,7 +56,8 @@ def main(
 
     TABLE is an id such as S1-3.3, a source such as S1, or "all"; "list", or nothing, lists all;
     "agreement" counts how many numbers of the tables in OUT agree with the published ones, and
-    "pages" writes the Markdown pages in OUT again from the numbers beside them.
+    "pages" writes the Markdown pages in OUT again from the numbers beside them. "join PART" puts
+    the numbers in PART, the OUT of a run of other data sets, into those of OUT.
     A run that was stopped resumes where it stopped. Tables that are on the page already stay
     there.
     """
@@ -71,6 +72,11 @@ def main(
         return
     if tables == ("pages",):
         click.echo(f"Written to {' and '.join(map(str, rewrite_pages(out)))}")
+        return
+    if tables[0] == "join":
+        if len(tables) != 2 or not (Path(tables[1]) / "numbers").is_dir():
+            raise click.UsageError("Give one folder that a run wrote: studies join PART --out OUT.")
+        click.echo(f"Written to {' and '.join(map(str, join_pages(Path(tables[1]), out)))}")
         return
     if jobs == 0:
         raise click.UsageError("--jobs must not be 0. Use 1, or -1 for all cores.")

@@ -41,6 +41,31 @@ def read_numbers(folder: Path, table: str) -> pd.DataFrame | None:
     return pd.read_csv(path, keep_default_na=True) if path.is_file() else None
 
 
+def join_numbers(part: Path, folder: Path) -> list[str]:
+    """Put the numbers of another run into those of ``folder``; return the tables.
+
+    A run of some data sets, in a folder of its own, adds them to a table, or has them in place of
+    those that are there. The processor time of both counts.
+    """
+    joined = []
+    for table in TABLES.values():
+        new, old = read_numbers(part, table.id), read_numbers(folder, table.id)
+        if new is None or new.empty:
+            continue
+        seconds = new["seconds"].iloc[0]
+        if old is not None and not old.empty:
+            seconds += old["seconds"].iloc[0]
+            new = pd.concat([old[~old["dataset"].isin(new["dataset"])], new])
+        place = {name: i for i, name in enumerate(table.datasets)}
+        order = new["dataset"].map(place).argsort(kind="stable")
+        path = folder / "numbers" / f"{table.id}.csv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        frame = new.iloc[order].assign(seconds=seconds)
+        frame.to_csv(path, index=False, float_format="%.6g", lineterminator="\n")
+        joined.append(table.id)
+    return joined
+
+
 @dataclass(frozen=True)
 class Agreement:
     """How many published numbers and signs ours agree with."""

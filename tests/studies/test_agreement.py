@@ -117,6 +117,33 @@ def test_a_page_from_its_numbers_is_the_page_of_the_run(
     assert page.read_text(encoding="utf-8") == as_run
 
 
+def test_runs_of_some_data_sets_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LEAVEN_DATA", raising=False)
+    whole, part = tmp_path / "whole", tmp_path / "part"
+    for folder, names, n_trials in ((whole, ("iris", "wine"), 3), (part, ("iris",), 7)):
+        run = Run(n_trials=n_trials, datasets=names)
+        write_pages(reproduce(["S1-3.4"], run), folder, as_html=False)
+    old, new = read_numbers(whole, "S1-3.4"), read_numbers(part, "S1-3.4")
+    result = CliRunner().invoke(main, ["join", str(part), "--out", str(whole)])
+    assert result.exit_code == 0, result.output
+    found = read_numbers(whole, "S1-3.4")
+    assert old is not None
+    assert new is not None
+    assert found is not None
+    assert found["dataset"].tolist() == ["iris", "iris", "wine", "wine"]  # the order of the table
+    assert found["trials"].tolist() == [7, 7, 3, 3]
+    assert found["mean"].tolist() == [*new["mean"], *old["mean"][old["dataset"] == "wine"]]
+    assert found["seconds"][0] == pytest.approx(old["seconds"][0] + new["seconds"][0], rel=1e-5)
+    page = (whole / "s1.md").read_text(encoding="utf-8")
+    assert "Trials: 7 (3 on wine)." in page
+
+
+def test_a_folder_without_numbers_is_not_joined(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["join", str(tmp_path), "--out", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "Give one folder that a run wrote" in result.output
+
+
 def test_the_page_keeps_the_rest(tmp_path: Path) -> None:
     save(cells(z=[0.0]), tmp_path, "S1-3.4")
     page = tmp_path / "page.md"
