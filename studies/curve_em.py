@@ -34,6 +34,13 @@ of a core. Four times as many take half as long again in cross-validation."""
 LEAST_FITS = 64
 """Fits that are held at a time however many rows there are: narrower products are slow."""
 
+COEFFICIENTS = 1 << 19
+"""Largest number of coefficients (columns times classes times fits) that are held at a time, where
+a row has thousands of features: beyond, M-steps of arcene take twice as long."""
+
+FEWEST_FITS = 16
+"""Fits that are held at a time however many coefficients they have."""
+
 CHUNK_ELEMENTS = 1 << 16
 """Class probabilities of one pass over some rows: they stay in the cache of a core."""
 
@@ -328,6 +335,7 @@ def fit_all(
     # With more classes than two, blocks of half the size are a tenth faster.
     elements = BLOCK_ELEMENTS if n_classes == 2 else BLOCK_ELEMENTS // 2
     step = max(LEAST_FITS, elements // len(features.F))
+    step = min(step, max(FEWEST_FITS, COEFFICIENTS // (n_classes * features.design.shape[1])))
     parts = []
     for low in range(0, T, step):
         block = slice(low, min(low + step, T))
