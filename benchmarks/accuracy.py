@@ -78,6 +78,7 @@ def our_methods(graph, dense):
     methods["Harmonic, no prior"] = gb.HarmonicClassifier(graph, prior=None)
     methods["PoissonMBO, no new cuts"] = gb.PoissonMBOClassifier(graph, recut=False)
     methods["PoissonMBO, one run"] = gb.PoissonMBOClassifier(graph, second_run=False)
+    methods["PoissonMBO, one graph"] = gb.PoissonMBOClassifier(graph, refine=0)
     methods["Consistency, prior"] = gb.ConsistencyClassifier(graph, prior="auto")
     if dense:
         methods["AnchorGraph"] = gb.AnchorGraphClassifier(random_state=0)

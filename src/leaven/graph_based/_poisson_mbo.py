@@ -11,13 +11,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils.validation import validate_data
 
 from leaven._compat import HasMethods, Interval, StrOptions
 from leaven._labels import UNLABELED
 from leaven.exceptions import ConvergenceWarning
-from leaven.graph import Graph
+from leaven.graph import Graph, KNNGraph
 from leaven.graph_based._base import GraphClassifier
 from leaven.graph_based._class_shift import balancing_shifts
+from leaven.graph_based._learned_rows import learned_rows
 from leaven.graph_based._mbo import (
     ANNEALED,
     PUBLISHED,
@@ -68,6 +72,11 @@ class PoissonMBOClassifier(GraphClassifier):
     cuts on both sides of it, and less than 3% of the edges of either side; where the labels tell
     the sides apart, and the sizes stay within the bounds of the last stage.
 
+    At last the answer corrects the graph. Least squares on Gaussian kernels learn it, scores of the
+    classes at each row, by all other rows, stand beside the columns, the graph is built again from
+    these, and the last two stages go on there; all of this twice. It corrects rows with another
+    class than those they resemble, and not a class that took the wrong cluster.
+
     Parameters
     ----------
     graph : graph builder, default=None
@@ -89,6 +98,10 @@ class PoissonMBOClassifier(GraphClassifier):
         for the published method, there is none.
     recut : bool, default=True
         Whether pairs of classes are cut anew; the published method does not.
+    refine : int, default=2
+        How often the graph is built again from what the answer has learned. It needs a
+        :class:`~leaven.graph.KNNGraph` of Euclidean distances or cosines, and stays away with
+        other graphs and for the published method.
     tol : float, default=1e-6
     max_iter : int, default=10,000
         Of the Poisson equation at the start.
@@ -97,6 +110,7 @@ class PoissonMBOClassifier(GraphClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
     graph_ : Graph
+        That of the columns; those that were learned are not kept.
     graph_builder_ : fitted graph builder
     prior_ : ndarray of shape (n_classes,)
         The class proportions that were used.
@@ -108,7 +122,7 @@ class PoissonMBOClassifier(GraphClassifier):
     transduction_ : ndarray of shape (n_samples,)
     objective_trace_ : ndarray
         The weight of the edges between classes after each round. It may rise where the sizes
-        change.
+        change, and where the graph does.
     n_iter_ : int
         Rounds.
     converged_ : bool
@@ -147,6 +161,7 @@ class PoissonMBOClassifier(GraphClassifier):
         "source_weight": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "second_run": ["boolean"],
         "recut": ["boolean"],
+        "refine": [Interval(Integral, 0, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
@@ -161,6 +176,7 @@ class PoissonMBOClassifier(GraphClassifier):
         source_weight: float | str = "auto",
         second_run: bool = True,
         recut: bool = True,
+        refine: int = 2,
         tol: float = 1e-6,
         max_iter: int = 10_000,
     ) -> None:
@@ -171,6 +187,7 @@ class PoissonMBOClassifier(GraphClassifier):
         self.source_weight = source_weight
         self.second_run = second_run
         self.recut = recut
+        self.refine = refine
         self.tol = tol
         self.max_iter = max_iter
 
@@ -192,7 +209,8 @@ class PoissonMBOClassifier(GraphClassifier):
         self.n_iter_, self.converged_, trace = 1, True, [0.0]
         if part.any():
             inner = graph if part.all() else graph.subgraph(part)
-            result = self._run(inner, codes[part], sources[part], schedule)
+            rows = self._rows_to_learn(X, part)
+            result = self._run(inner, codes[part], sources[part], schedule, rows)
             scores[part] = lift_labels(result.scores, result.labels)
             self.n_iter_, self.converged_ = len(result.trace), result.converged
             trace = result.trace
@@ -206,6 +224,7 @@ class PoissonMBOClassifier(GraphClassifier):
         codes: NDArray[np.intp],
         sources: NDArray[Any],
         schedule: Sequence[tuple[int, int, float]],
+        rows: Any,
     ) -> Labeling:
         given = codes != UNLABELED
         u, solution = solve_poisson(graph, sources, tol=self.tol, max_iter=int(self.max_iter))
@@ -231,20 +250,53 @@ class PoissonMBOClassifier(GraphClassifier):
             sizes = whole_sizes(self.prior_, int((~given).sum()), u[~given].sum(axis=0))
             start = np.where(given, codes, first.argmax(axis=1))
             twice = self.second_run and self.schedule is None and self.source_weight == "auto"
-            result, sources = lightest_run(
+            result, kept = lightest_run(
                 graph, sources, start, sizes, given, schedule, float(weight), twice
             )
+            before = result.labels
             if self.recut:
-                before = result.labels
                 bounds = released_sizes(sizes, schedule[-1][2])
                 labels, n_moves = recut_pairs(graph, before, given, *bounds)
                 if n_moves:
                     # The last stage again, for what the new boundaries mean to the other classes.
-                    last = annealed_mbo(graph, sources, labels, sizes, given, schedule[-1:])
+                    last = annealed_mbo(graph, kept * sources, labels, sizes, given, schedule[-1:])
                     result = replace(last, trace=result.trace + last.trace)
-                    # The Poisson equation had these rows in another class.
-                    first[result.labels != before] = 0.0
+            if rows is not None and not given.all():
+                for _ in range(self.refine):
+                    learned = self._learned_graph(rows, result.labels, codes)
+                    sources, _ = poisson_sources(learned, codes, u.shape[1])
+                    last = annealed_mbo(
+                        learned, kept * sources, result.labels, sizes, given, schedule[-2:]
+                    )
+                    result = replace(last, trace=result.trace + last.trace)
+            # The Poisson equation had these rows in another class.
+            first[result.labels != before] = 0.0
         return replace(result, scores=result.scores / _TEMPERATURE + first / 2)
+
+    def _rows_to_learn(self, X: Any, part: NDArray[np.bool_]) -> Any:
+        """The rows that a graph can be built of again, or None."""
+        builder = self._unfrozen_builder()
+        if self.method == "published" or not self.refine or type(builder) is not KNNGraph:
+            return None
+        if builder.metric not in ("euclidean", "cosine"):
+            return None
+        rows = validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
+        )
+        return rows if part.all() else rows[part]
+
+    def _learned_graph(self, rows: Any, labels: NDArray[np.intp], codes: NDArray[np.intp]) -> Graph:
+        builder = clone(self._unfrozen_builder())
+        by_angle = builder.metric == "cosine"
+        learned: Graph = builder.fit(
+            learned_rows(rows, labels, len(self.classes_), cosine=by_angle), codes
+        ).graph_
+        return learned
+
+    def _unfrozen_builder(self) -> Any:
+        """The builder itself, where only its graph of these rows was given."""
+        builder = self.graph_builder_
+        return builder.estimator if isinstance(builder, FrozenEstimator) else builder
 
     def _checked_schedule(self) -> Sequence[tuple[int, int, float]]:
         if self.schedule is None:
@@ -274,7 +326,7 @@ def lightest_run(
     schedule: Sequence[tuple[int, int, float]],
     weight: float,
     twice: bool,
-) -> tuple[Labeling, NDArray[Any]]:
+) -> tuple[Labeling, float]:
     """Run the annealed scheme, or run it in two ways and keep the labeling with the lighter cut.
 
     Parameters
@@ -289,18 +341,15 @@ def lightest_run(
     Returns
     -------
     labeling : Labeling
-    sources : ndarray of shape (n_nodes, n_classes)
-        Those of the run that was kept, times their weight.
+    weight : float
+        Of the sources, in the run that was kept.
     """
     ways = [(schedule, weight)]
     if twice:
         ways.append((schedule, _LIGHT_SOURCES) if len(sizes) == 2 else (schedule[1:], weight))
     runs = [(annealed_mbo(graph, w * sources, start, sizes, given, s), w) for s, w in ways]
     # The first of equal cuts: a second run has to be lighter.
-    labeling, kept = min(
-        runs, key=lambda run: labeled_cut(graph.adjacency, run[0].labels, given, weight)
-    )
-    return labeling, kept * sources
+    return min(runs, key=lambda run: labeled_cut(graph.adjacency, run[0].labels, given, weight))
 
 
 def lift_labels(scores: NDArray[Any], labels: NDArray[np.intp]) -> NDArray[Any]:
