@@ -179,9 +179,9 @@ def collect_one(directory, name, per_class, draw, most_rows, trials):
     written.replace(path)
 
 
-def read_runs(directory):
+def read_runs(directory, pattern="*"):
     runs = []
-    for path in sorted(Path(directory).glob("*.npz")):
+    for path in sorted(Path(directory).glob(f"{pattern}.npz")):
         name, per_class, draw = path.stem.split("__")
         stored = np.load(path)
         runs.append(
@@ -293,6 +293,13 @@ def shipped_at(runs, kind=None):
         }
         for labels in {r["labels"] for r in runs}
     }
+
+
+def shipped_members(runs):
+    """What the package ships, before it depends on the number of labels, and each one's kind."""
+    candidates = _shipped_candidates(runs)
+    shipped = {each.name: each.member for each in candidates}
+    return shipped, {each.name: each.kind for each in candidates}
 
 
 def learned_members(runs, members, *, equal):

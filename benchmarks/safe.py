@@ -1,7 +1,7 @@
 """Is SafeClassifier better than what one would use instead, and do its probabilities hold?
 
     python benchmarks/safe.py [--sets NAME ...] [--labels 2 5 10 20] [--draws 10] [--jobs 1]
-                              [--out safe.jsonl] [--rows 2000] [--texts]
+                              [--out safe.jsonl] [--rows 2000] [--texts] [--store DIRECTORY]
 
 Every table and image set that ``leaven.datasets`` finds (``LEAVEN_DATA`` names the directory)
 is used, or with ``--texts`` groups of newsgroups in their place, as tf-idf. Discrete columns
@@ -33,6 +33,8 @@ already are not computed again. Printed at the end, mean over sets at each numbe
 
 The temperatures and weights that candidates have before labels are seen were chosen on these data
 sets with other draws of the labels and at most 550 rows, and on the first tables of ``fresh.py``.
+``--store`` keeps the class probabilities of all candidates, and ``unseen.py`` combines them again
+with numbers that were learned on other data sets alone.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ import json
 import os
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 # One thread each: the jobs are processes.
@@ -203,7 +206,26 @@ def exact_calibration_error(confidence, n_draws=100):
     )
 
 
-def run(name, per_class, draw, most_rows):
+def store_answers(path, found, alone, y, truth):
+    """Keep what a combination is made of: held-out and final probabilities of its candidates."""
+    tried = [
+        each for each in found.outcomes if each.name in alone and each.probabilities is not None
+    ]
+    written = path.with_suffix(".part")
+    with written.open("wb") as file:
+        np.savez_compressed(
+            file,
+            names=np.array([each.name for each in tried]),
+            P=np.array([alone[each.name] for each in tried], dtype=np.float32),
+            H=np.array([each.probabilities for each in tried], dtype=np.float32),
+            y=y[found.folds.rows],
+            fold=found.folds.fold,
+            truth=truth[y == -1],
+        )
+    written.replace(path)
+
+
+def run(name, per_class, draw, most_rows, store=None):
     warnings.simplefilter("ignore")
     X, truth = prepare(name, most_rows)
     y = few_labels(truth, per_class, draw)
@@ -232,6 +254,8 @@ def run(name, per_class, draw, most_rows):
     accuracy = {
         name: float((each.argmax(axis=1) == truth[free]).mean()) for name, each in alone.items()
     }
+    if store is not None and found.folds is not None:
+        store_answers(store / f"{name}__{per_class}__{draw}.npz", found, alone, y, truth)
     # The supervised candidates combined in the same way, without any use of the unlabeled rows.
     without = decision.without.combine(alone).argmax(axis=1)
     if name in TEXTS:
@@ -401,9 +425,12 @@ def main():
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--rows", type=int, default=MOST_ROWS)
     parser.add_argument("--out", type=Path, default=Path("safe.jsonl"))
+    parser.add_argument("--store", type=Path, default=None)
     options = parser.parse_args()
+    if options.store is not None:
+        options.store.mkdir(parents=True, exist_ok=True)
     names = options.sets or (list(TEXTS) if options.texts else set_names())
-    summarize(run_all(run, names, options))
+    summarize(run_all(partial(run, store=options.store), names, options))
 
 
 if __name__ == "__main__":
