@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,7 +17,7 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator
 from threadpoolctl import ThreadpoolController
 
-from leaven.active import margin
+from leaven.active import entropy, least_confidence, margin
 from leaven.exceptions import LeavenWarning
 from leaven.model_selection import AdaptiveKFold
 from studies.curve_em import (
@@ -51,6 +51,14 @@ for. Where there are more, the fits of one method are wide enough."""
 
 FINE_STEPS = np.concatenate([np.arange(-9, 0), np.arange(1, 10)])
 """Hundredths around the best value in the second stage of the search."""
+
+
+CERTAINTY: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
+    "confidence": lambda shares: 1.0 - least_confidence(shares),
+    "margin": margin,
+    "entropy": lambda shares: -entropy(shares),
+}
+"""How certain class probabilities are, by name: the smallest are asked for first."""
 
 
 def features_of(X: Any) -> Features:
@@ -93,7 +101,10 @@ class NaiveBayesCurve(BaseEstimator):
         data set, which no one would know (section 5.4.1). With "beta" the mean as it was is
         the position β of the sigmoid (the other reading of section 5.4.2).
     active : bool, default=False
-        Ask for the labels of the rows with the smallest margin (section 6.2).
+        Ask for the labels of the rows that the model is least certain of (section 6.2).
+    certainty : {"confidence", "margin", "entropy"}, default="confidence"
+        By the probability of the most probable class, by its lead over the second, or by the
+        entropy of all. Chapter 6 has "least confident" patterns; with two classes all are alike.
     chosen : {"weight", "slope"} or None, default=None
         The parameter that is chosen at each number of labels by cross-validation on the
         labeled rows (sections 4.5 and 5.4.4); its own value is then not used.
@@ -114,6 +125,7 @@ class NaiveBayesCurve(BaseEstimator):
         slope: float | None = None,
         mean: str = "kept",
         active: bool = False,
+        certainty: str = "confidence",
         chosen: str | None = None,
         values: tuple[float, ...] = (),
         refined: bool = False,
@@ -124,6 +136,7 @@ class NaiveBayesCurve(BaseEstimator):
         self.slope = slope
         self.mean = mean
         self.active = active
+        self.certainty = certainty
         self.chosen = chosen
         self.values = values
         self.refined = refined
@@ -359,7 +372,8 @@ class CurveTrial:
                 shares = softmax(log_joint(self.features, model)[pool, :, 0], axis=1)
                 # Rows that are alike must not be told apart by rounding: training rows are in
                 # a random order, and the first of equals is as good as any.
-                uncertain = np.argsort(margin(shares).round(9), kind="stable")
+                certain = CERTAINTY[self.method.certainty](shares)
+                uncertain = np.argsort(certain.round(9), kind="stable")
                 ask = pool[uncertain[: following - size]]
                 self.last_asked = ask
                 labels[ask, 0] = self.codes[ask]

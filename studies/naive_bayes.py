@@ -376,8 +376,8 @@ def add_all() -> None:
     )
     add("5.6", "The slope chosen by cross-validation", folds, how)
     how = (
-        f"{SPLIT} Active learners ask for the rows with the smallest margin, in batches from one "
-        "size to the next."
+        f"{SPLIT} Active learners ask for the rows whose most probable class has the least "
+        "probability, in batches from one size to the next."
     )
     add("6.1", "Active learning with NB, discrete data sets", asking, how)
     add("6.2", "Active learning with NB, continuous data sets", asking, how)

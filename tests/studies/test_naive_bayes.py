@@ -14,7 +14,6 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 
-from leaven.active import margin
 from leaven.evaluation import CurveProtocol, read_store
 from leaven.generative import (
     ClassPrior,
@@ -126,14 +125,17 @@ def test_curves_of_naive_bayes_in_exact_fractions() -> None:
         assert found[i].tolist() == expected
 
 
+@pytest.mark.parametrize("certainty", ["confidence", "margin", "entropy"])
 @pytest.mark.parametrize("weight", [0.0, 0.4, None])
-def test_active_learning_asks_for_the_smallest_margin(weight: float) -> None:
-    X, codes = discrete()
-    sizes, n_train = (2, 5, 9, 20), 40
-    method = NaiveBayesCurve(weight=weight, active=True)
+def test_active_learning_asks_for_the_least_certain_rows(weight: float, certainty: str) -> None:
+    X, _ = discrete()
+    codes = np.random.default_rng(3).integers(0, 3, len(X))  # with two classes all are alike
+    codes[:3] = [0, 1, 2]
+    sizes, n_train = (3, 6, 11, 20), 40
+    method = NaiveBayesCurve(weight=weight, active=True, certainty=certainty)
     train, test = np.arange(n_train), np.arange(n_train, len(X))
-    found = method.curve_plan(X).predict(codes, 2, train, sizes, test)
-    labels = np.where(train < 2, codes[:n_train], UNLABELED)
+    found = method.curve_plan(X).predict(codes, 3, train, sizes, test)
+    labels = np.where(train < 3, codes[:n_train], UNLABELED)
     form = {} if weight is None else {"unlabeled_weight": weight, "weighting": "convex"}
     model = SemiSupervisedCategoricalNB(**form, prior=ClassPrior(smoothing=1.0))
     for i, size in enumerate(sizes):
@@ -141,7 +143,13 @@ def test_active_learning_asks_for_the_smallest_margin(weight: float) -> None:
         assert (found[i] == model.predict(X[n_train:])).all()
         if size < sizes[-1]:
             pool = np.flatnonzero(labels == UNLABELED)
-            order = np.argsort(margin(model.predict_proba(X.iloc[pool])).round(9), kind="stable")
+            P = np.sort(model.predict_proba(X.iloc[pool]), axis=1)
+            certain = {
+                "confidence": P[:, -1],
+                "margin": P[:, -1] - P[:, -2],
+                "entropy": (P * np.log(P)).sum(axis=1),
+            }
+            order = np.argsort(certain[certainty].round(9), kind="stable")
             asked = pool[order[: sizes[i + 1] - size]]
             labels[asked] = codes[asked]
 
