@@ -167,11 +167,21 @@ def rewrite_pages(folder: Path) -> list[Path]:
 
 
 def join_pages(part: Path, folder: Path) -> list[Path]:
-    """Put the numbers of another run into the pages of ``folder``, with figures of all of them."""
+    """Put the numbers of another run into the pages of ``folder``, with figures of all of them.
+
+    The figure of a run that has all data sets of a table is taken as it is, and drawn from the
+    numbers otherwise.
+    """
     for table_id in join_numbers(part, folder):
-        table, numbers = TABLES[table_id], read_numbers(folder, table_id)
-        if numbers is not None and can_draw(numbers):
-            draw_cells(numbers, folder / "images" / f"{table_id}.png", table.score)
+        new, joined = read_numbers(part, table_id), read_numbers(folder, table_id)
+        assert new is not None
+        assert joined is not None
+        source, image = (each / "images" / f"{table_id}.png" for each in (part, folder))
+        if source.is_file() and {*joined["dataset"]} == {*new["dataset"]}:
+            image.parent.mkdir(parents=True, exist_ok=True)
+            image.write_bytes(source.read_bytes())
+        elif can_draw(joined):
+            draw_cells(joined, image, TABLES[table_id].score)
     return rewrite_pages(folder)
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from studies import TABLES, Run, reproduce, rewrite_pages, write_pages
+from studies import TABLES, Run, join_pages, reproduce, rewrite_pages, write_pages
 from studies.__main__ import main
 from studies.agreement import (
     Agreement,
@@ -136,6 +136,23 @@ def test_runs_of_some_data_sets_are_joined(tmp_path: Path, monkeypatch: pytest.M
     assert found["seconds"][0] == pytest.approx(old["seconds"][0] + new["seconds"][0], rel=1e-5)
     page = (whole / "s1.md").read_text(encoding="utf-8")
     assert "Trials: 7 (3 on wine)." in page
+
+
+def test_the_figure_of_a_whole_run_is_kept_and_another_drawn_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("matplotlib")
+    monkeypatch.delenv("LEAVEN_DATA", raising=False)
+    whole, part = tmp_path / "whole", tmp_path / "part"
+    write_pages(reproduce(["S1-3.4"], Run(n_trials=2, datasets=("iris",))), part, as_html=False)
+    (part / "images" / "S1-3.4.png").write_bytes(b"drawn by the run")
+    (whole / "numbers").mkdir(parents=True)
+    join_pages(part, whole)
+    image = whole / "images" / "S1-3.4.png"
+    assert image.read_bytes() == b"drawn by the run"
+    write_pages(reproduce(["S1-3.4"], Run(n_trials=2, datasets=("wine",))), part, as_html=False)
+    join_pages(part, whole)
+    assert image.read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_folder_without_numbers_is_not_joined(tmp_path: Path) -> None:
