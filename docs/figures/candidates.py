@@ -5,12 +5,11 @@ The curves are those of ``python benchmarks/active.py candidates --out docs/data
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pandas as pd
+from learning_curves import save_panels
 
 DOCS = Path(__file__).parents[1]
 CURVES = DOCS / "data" / "candidates.csv"
@@ -46,12 +45,8 @@ def draw() -> None:
         ax.set_xlabel("labels")
         ax.set_ylim(bottom=0)
     axes[0].set_ylabel("error (%)")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
-    figure.savefig(IMAGE, format="svg", metadata={"Date": None})
-    IMAGE.write_text(re.sub(r"[ \t]+$", "", IMAGE.read_text(), flags=re.MULTILINE))
+    save_panels(figure, axes, IMAGE, n_columns=5)
 
 
 if __name__ == "__main__":
-    mpl.rcParams["svg.hashsalt"] = "leaven"
-    mpl.rcParams["svg.fonttype"] = "none"
     draw()

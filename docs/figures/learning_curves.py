@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 DOCS = Path(__file__).parents[1]
 IMAGE = DOCS / "images" / "learning_curves.svg"
@@ -48,12 +51,16 @@ def draw() -> None:
         ax.minorticks_off()
         ax.set_xlabel("labels per class")
     axes[0].set_ylabel("accuracy (%)")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    figure.savefig(IMAGE, format="svg", metadata={"Date": None})
-    IMAGE.write_text(re.sub(r"[ \t]+$", "", IMAGE.read_text(), flags=re.MULTILINE))
+    save_panels(figure, axes, IMAGE, n_columns=3)
+
+
+def save_panels(figure: Figure, axes: Sequence[Axes], path: Path, n_columns: int) -> None:
+    """Write panels with one legend below them as SVG: the same figure gives the same file."""
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=n_columns)
+    with mpl.rc_context({"svg.hashsalt": "leaven", "svg.fonttype": "none"}):
+        figure.savefig(path, format="svg", metadata={"Date": None})
+    path.write_text(re.sub(r"[ \t]+$", "", path.read_text(), flags=re.MULTILINE))
 
 
 if __name__ == "__main__":
-    mpl.rcParams["svg.hashsalt"] = "leaven"
-    mpl.rcParams["svg.fonttype"] = "none"
     draw()
