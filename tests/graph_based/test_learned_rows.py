@@ -11,6 +11,8 @@ from sklearn.frozen import FrozenEstimator
 from leaven.graph import GivenGraph, KNNGraph
 from leaven.graph_based import PoissonMBOClassifier, _learned_rows
 from leaven.graph_based._learned_rows import PENALTY, learned_rows, left_out_scores
+from leaven.graph_based._mbo import ANNEALED, annealed_mbo
+from leaven.graph_based._poisson import poisson_sources
 
 
 def problem(n, seed, n_noise=0):
@@ -73,6 +75,7 @@ def test_columns_and_scores_have_their_sizes():
     assert_allclose(Z.mean(axis=0), 0.0, atol=1e-12)
     assert_allclose((Z[:, :2] ** 2).sum(axis=1).mean(), 1.0)
     assert_allclose((Z[:, 2:] ** 2).sum(axis=1).mean(), 0.25)
+    assert learned_rows(X.astype(np.float32), labels, 3, cosine=False).dtype == np.float32
 
 
 def test_sparse_rows_stay_sparse_and_are_those_of_dense_ones():
@@ -124,6 +127,21 @@ def test_a_graph_that_was_built_before_gives_the_same_answer():
     found = PoissonMBOClassifier(built).fit(X, y)
     assert_allclose(found.label_distributions_, expected.label_distributions_)
     assert found.n_iter_ > PoissonMBOClassifier(built, refine=0).fit(X, y).n_iter_
+
+
+@pytest.mark.parametrize("n_rounds", [1, 2])
+def test_the_last_stages_go_on_from_the_answer_on_each_learned_graph(n_rounds):
+    X, truth = problem(153, 6, n_noise=4)
+    y = few_labels(truth, 1)
+    start = PoissonMBOClassifier(prior="uniform", refine=0).fit(X, y)
+    labels, sizes, given = start.transduction_, np.full(3, 50), y >= 0
+    for _ in range(n_rounds):
+        graph = KNNGraph().build(learned_rows(X, labels, 3, cosine=False))
+        sources = (1 + 2 * 3 / 3) * poisson_sources(graph, y, 3)[0]
+        labels = annealed_mbo(graph, sources, labels, sizes, given, ANNEALED[-2:]).labels
+    found = PoissonMBOClassifier(prior="uniform", refine=n_rounds).fit(X, y)
+    assert_array_equal(found.transduction_, labels)
+    assert (labels != start.transduction_).any()  # else nothing was shown
 
 
 @pytest.mark.parametrize(

@@ -125,14 +125,15 @@ def test_curves_of_naive_bayes_in_exact_fractions() -> None:
         assert found[i].tolist() == expected
 
 
-@pytest.mark.parametrize("certainty", ["confidence", "margin", "entropy"])
+@pytest.mark.parametrize("certainty", ["default", "confidence", "margin", "entropy"])
 @pytest.mark.parametrize("weight", [0.0, 0.4, None])
 def test_active_learning_asks_for_the_least_certain_rows(weight: float, certainty: str) -> None:
     X, _ = discrete()
     codes = np.random.default_rng(3).integers(0, 3, len(X))  # with two classes all are alike
     codes[:3] = [0, 1, 2]
     sizes, n_train = (3, 6, 11, 20), 40
-    method = NaiveBayesCurve(weight=weight, active=True, certainty=certainty)
+    how = {} if certainty == "default" else {"certainty": certainty}
+    method = NaiveBayesCurve(weight=weight, active=True, **how)
     train, test = np.arange(n_train), np.arange(n_train, len(X))
     found = method.curve_plan(X).predict(codes, 3, train, sizes, test)
     labels = np.where(train < 3, codes[:n_train], UNLABELED)
@@ -145,6 +146,7 @@ def test_active_learning_asks_for_the_least_certain_rows(weight: float, certaint
             pool = np.flatnonzero(labels == UNLABELED)
             P = np.sort(model.predict_proba(X.iloc[pool]), axis=1)
             certain = {
+                "default": P[:, -1],
                 "confidence": P[:, -1],
                 "margin": P[:, -1] - P[:, -2],
                 "entropy": (P * np.log(P)).sum(axis=1),

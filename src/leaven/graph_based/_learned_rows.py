@@ -131,7 +131,7 @@ def left_out_scores(X: Any, labels: NDArray[np.intp], n_classes: int) -> NDArray
     for block in blocks:
         K = rbf_kernel(X[block].astype(np.float64), landmarks, gamma)
         half = solve_triangular(factor[0], K.T, lower=True)
-        leverage = np.minimum((half**2).sum(axis=0), 1.0 - 1e-6)[:, None]
+        leverage = (half**2).sum(axis=0)[:, None]  # at most 1 / (1 + λ), of a row by itself
         scores[block] = (K @ alpha - leverage * targets[block]) / (1.0 - leverage)
     return scores
 
