@@ -88,6 +88,20 @@ def test_sparse_rows_stay_sparse_and_are_those_of_dense_ones():
     assert_allclose(np.linalg.norm(dense[:, :2], axis=1), 1.0)
 
 
+def test_sparse_rows_have_the_distances_of_dense_ones():
+    X, labels = problem(30, 3)
+    X[np.abs(X) < 0.5] = 0.0
+    found = learned_rows(sparse.csr_array(X), labels, 3, cosine=False)
+    assert_allclose(pdist(found.toarray()), pdist(learned_rows(X, labels, 3, cosine=False)))
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+def test_rows_whose_squares_are_no_numbers(scale):
+    X, labels = problem(30, 3)
+    expected = learned_rows(X, labels, 3, cosine=False)
+    assert_allclose(learned_rows(scale * X, labels, 3, cosine=False), expected, atol=1e-9)
+
+
 def few_labels(truth, per_class):
     y = np.full(len(truth), -1)
     for c in np.unique(truth):

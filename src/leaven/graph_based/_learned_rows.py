@@ -38,8 +38,8 @@ def learned_rows(X: Any, labels: NDArray[np.intp], n_classes: int, *, cosine: bo
     r"""The rows with scores of their classes beside the columns.
 
     The scores are those of :func:`left_out_scores`; columns and scores are centered and divided
-    by the root of their mean square, and the scores are halved. Under the cosine the columns are
-    divided by the length of each row instead, and sparse rows stay sparse.
+    by the root of their mean square, and the scores are halved. Sparse rows stay sparse and are
+    divided only. Under the cosine the columns are divided by the length of each row instead.
 
     Parameters
     ----------
@@ -65,11 +65,12 @@ def learned_rows(X: Any, labels: NDArray[np.intp], n_classes: int, *, cosine: bo
     >>> (Z[:, 2] > Z[:, 1]).tolist()
     [False, False, False, True, True, True]
     """
-    rows = normalize(X) if cosine else X
+    if sparse.issparse(X) and not X.has_canonical_format:
+        X = X.copy()  # SciPy would sort the rows in place, and these are not ours
+    rows = normalize(X) if cosine else _standardized(_without_extremes(X))
     scores = SHARE * _standardized(left_out_scores(rows, labels, n_classes))
     if sparse.issparse(rows):
-        return sparse.hstack([rows, sparse.csr_array(scores)], format="csr")
-    rows = rows if cosine else _standardized(rows)
+        return sparse.hstack([rows, sparse.csr_array(scores)], format="csr", dtype=X.dtype)
     return np.hstack([rows, scores]).astype(X.dtype, copy=False)
 
 
@@ -136,8 +137,21 @@ def left_out_scores(X: Any, labels: NDArray[np.intp], n_classes: int) -> NDArray
     return scores
 
 
-def _standardized(values: NDArray[Any]) -> NDArray[Any]:
-    """Center the columns, and give the rows the mean square 1."""
-    centered = values - values.mean(axis=0)
+def _without_extremes(X: Any) -> Any:
+    """Divide by a power of two near the largest value, so that squares are numbers, and not 0."""
+    largest = float(abs(X).max()) if X.shape[0] and X.shape[1] else 0.0
+    return X * 0.5 ** np.floor(np.log2(largest)) if largest > 0 else X
+
+
+def _standardized(values: Any) -> Any:
+    """Center the columns, and give the rows the mean square 1.
+
+    Sparse rows are divided only: the center is nothing to the distances between them.
+    """
+    center = np.asarray(values.mean(axis=0)).reshape(1, -1)
+    if sparse.issparse(values):
+        size = np.sqrt(max(values.multiply(values).sum() / values.shape[0] - (center**2).sum(), 0))
+        return values / size if size > 0 else values
+    centered = values - center
     size = np.sqrt((centered**2).sum(axis=1).mean())
-    return np.asarray(centered / size if size > 0 else centered)
+    return centered / size if size > 0 else centered
