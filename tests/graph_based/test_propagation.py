@@ -4,7 +4,7 @@ import logging
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
@@ -121,6 +121,7 @@ def test_poisson_meets_the_class_proportions_by_constants_alone():
 
 
 @given(seed=st.integers(0, 10_000), spread=st.sampled_from([0.01, 1.0, 30.0]))
+@example(seed=647, spread=30.0)  # steps by the gradient alone went round in circles
 @settings(max_examples=30, deadline=None)
 def test_shifts_meet_every_prior(seed, spread):
     rng = np.random.default_rng(seed)

@@ -17,6 +17,10 @@ _MOST_STEPS = 500
 _LEAST_DAMPING = 1e-12
 
 
+# Of an objective, relative to its size.
+_ROUNDING = 1e-12
+
+
 def class_shifts(scores: NDArray[Any], prior: NDArray[Any]) -> NDArray[np.float64]:
     r"""Find constants after whose subtraction the classes have their expected shares.
 
@@ -75,7 +79,11 @@ def _minimize(z: NDArray[Any], q: NDArray[Any], b: NDArray[Any]) -> NDArray[np.f
         curvature += 1.0 / len(q) + damping * np.eye(len(q))
         trial = b - np.linalg.solve(curvature, gradient)
         found = _objective(z, q, trial)
-        if found[0] <= value or np.abs(found[1]).max() < np.abs(gradient).max():
+        # Near the end the objective no longer tells, by rounding, and the gradient does; before,
+        # going by the gradient may go round in circles.
+        lower = found[0] <= value
+        level = found[0] <= value + _ROUNDING * (1.0 + abs(value))
+        if lower or (level and np.abs(found[1]).max() < np.abs(gradient).max()):
             b, (value, gradient, shares) = trial, found
             damping = max(0.1 * damping, _LEAST_DAMPING)
         else:
