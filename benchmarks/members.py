@@ -66,7 +66,7 @@ import numpy as np
 import pandas as pd
 from fresh import FIRST, TABLES, prepare_numbers
 from joblib import Parallel, delayed
-from safe import LABELS, TEXTS, calibration_error, few_labels, prepare, set_names
+from safe import LABELS, TEXTS, calibration_error, few_labels, prepare, set_names, write_run
 from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
@@ -173,10 +173,7 @@ def collect_one(directory, name, per_class, draw, most_rows, trials):
     }
     if stored:
         found = {key: np.concatenate([stored[key], each]) for key, each in found.items()}
-    written = path.with_suffix(".part")
-    with written.open("wb") as file:
-        np.savez_compressed(file, **found, y=y[folds.rows], fold=folds.fold, truth=truth[free])
-    written.replace(path)
+    write_run(path, **found, y=y[folds.rows], fold=folds.fold, truth=truth[free])
 
 
 def read_runs(directory, pattern="*"):
@@ -274,13 +271,33 @@ def combine(run, members):
     return combined(run, members).pool.combine(_by_name(run))
 
 
-def shifted(run, members):
-    """Probabilities of the unlabeled rows by the combination, as the package gives them."""
+def answers(run, members, sharpnesses=(SHARPNESS,)):
+    """Probabilities of the unlabeled rows for each power in the estimated class proportions."""
     found = combined(run, members)
     P = found.pool.combine(_by_name(run))
     counts = np.bincount(run["y"], minlength=P.shape[1])
-    shift = class_shift(found.held_out, run["y"], counts, P)
-    return replace(found.pool, shift=tuple(shift)).shifted(P)
+    shifts = [class_shift(found.held_out, run["y"], counts, P, sharpness=s) for s in sharpnesses]
+    return [replace(found.pool, shift=tuple(shift)).shifted(P) for shift in shifts]
+
+
+def shifted(run, members):
+    """Probabilities of the unlabeled rows by the combination, as the package gives them."""
+    return answers(run, members)[0]
+
+
+def faded(members, kinds, labels, power, start=FULL_WEIGHT):
+    """Members whose weight, if they learn from unlabeled rows, falls with a power of the labels."""
+    factor = (FULL_WEIGHT / max(labels, start)) ** power
+    return {
+        name: each
+        if kinds[name] == SUPERVISED
+        else replace(
+            each,
+            weight=factor * each.weight,
+            faint_weight=each.faint_weight and factor * each.faint_weight,
+        )
+        for name, each in members.items()
+    }
 
 
 def shipped_at(runs, kind=None):
@@ -444,21 +461,11 @@ def shift(directory):
 def fading(directory):
     """What is gained where unlabeled rows count less the more labels there are."""
     runs, rows = read_runs(directory), []
-    candidates = _shipped_candidates(runs)
+    shipped, kinds = shipped_members(runs)
     for power in FADINGS:
         for start in (FULL_WEIGHT, 1.0) if power else (FULL_WEIGHT,):
             for r in runs:
-                factor = (FULL_WEIGHT / max(r["labels"], start)) ** power
-                members = {
-                    each.name: each.member
-                    if each.kind == SUPERVISED
-                    else replace(
-                        each.member,
-                        weight=factor * each.member.weight,
-                        faint_weight=each.member.faint_weight and factor * each.member.faint_weight,
-                    )
-                    for each in candidates
-                }
+                members = faded(shipped, kinds, r["labels"], power, start)
                 way = f"power {power:g}{', from one' * (start == 1.0)}"
                 rows.append({"way": way} | _measure(r, shifted(r, members)))
     by_set = pd.DataFrame(rows).groupby(["labels", "way", "set"]).mean()

@@ -211,17 +211,22 @@ def store_answers(path, found, alone, y, truth):
     tried = [
         each for each in found.outcomes if each.name in alone and each.probabilities is not None
     ]
+    write_run(
+        path,
+        names=np.array([each.name for each in tried]),
+        P=np.array([alone[each.name] for each in tried], dtype=np.float32),
+        H=np.array([each.probabilities for each in tried], dtype=np.float32),
+        y=y[found.folds.rows],
+        fold=found.folds.fold,
+        truth=truth[y == -1],
+    )
+
+
+def write_run(path, **arrays):
+    """Write the answers of one run, whole or not at all."""
     written = path.with_suffix(".part")
     with written.open("wb") as file:
-        np.savez_compressed(
-            file,
-            names=np.array([each.name for each in tried]),
-            P=np.array([alone[each.name] for each in tried], dtype=np.float32),
-            H=np.array([each.probabilities for each in tried], dtype=np.float32),
-            y=y[found.folds.rows],
-            fold=found.folds.fold,
-            truth=truth[y == -1],
-        )
+        np.savez_compressed(file, **arrays)
     written.replace(path)
 
 

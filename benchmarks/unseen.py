@@ -33,7 +33,8 @@ import pandas as pd
 from joblib import Parallel, delayed
 from members import (
     FADINGS,
-    combined,
+    answers,
+    faded,
     family,
     learned_members,
     read_runs,
@@ -41,10 +42,6 @@ from members import (
     temperature_losses,
 )
 from safe import KEY, bins_error, read, reliability
-
-from leaven.selection import SUPERVISED
-from leaven.selection._member import FULL_WEIGHT
-from leaven.selection._shift import class_shift
 
 LEARNED_DRAWS = 2  # for weights and temperatures
 CHOSEN_DRAWS = 1  # for the two powers
@@ -56,26 +53,6 @@ def cut(run):
     """A run with some of its unlabeled rows, to learn from."""
     few = {"P": run["P"][:, :LEARNED_ROWS], "truth": run["truth"][:LEARNED_ROWS]}
     return run | few | {"losses": temperature_losses(run | few)}
-
-
-def faded(members, kinds, labels, power):
-    """Members at a number of labels per class, if those of unlabeled rows fall with a power."""
-    factor = (FULL_WEIGHT / max(labels, FULL_WEIGHT)) ** power
-    return {
-        name: each
-        if kinds[name] == SUPERVISED
-        else replace(each, weight=factor * each.weight, faint_weight=factor * each.faint_weight)
-        for name, each in members.items()
-    }
-
-
-def answers(run, members, sharpnesses):
-    """Class probabilities of the unlabeled rows for each power in the estimated proportions."""
-    found = combined(run, members)
-    P = found.pool.combine(dict(zip(run["names"], run["P"], strict=True)))
-    counts = np.bincount(run["y"], minlength=P.shape[1])
-    shifts = [class_shift(found.held_out, run["y"], counts, P, sharpness=s) for s in sharpnesses]
-    return [replace(found.pool, shift=tuple(shift)).shifted(P) for shift in shifts]
 
 
 def learn(others, shipped, kinds):

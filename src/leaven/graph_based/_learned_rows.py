@@ -16,14 +16,14 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 from sklearn.preprocessing import normalize
 
-# Rows whose kernels the function is a sum of. Twice as many give MNIST nothing more.
+# Rows whose kernels the function is a sum of: time and memory grow with their square.
 MAX_LANDMARKS = 1_000
 
 # Of the squared norm of the function, beside squared errors.
 PENALTY = 0.1
 
-# Size of the scores beside the columns, which have the mean square 1. With 0.3 the gain is
-# smaller, with 1 MNIST loses it again (benchmarks/learned_graph.py, seeds from 100).
+# Size of the scores beside the columns, which have the mean square 1
+# (`python benchmarks/learned_graph.py` has half and twice as much beside it).
 SHARE = 0.5
 
 # Added to the diagonal of the normal equations, relative to its mean: landmarks may be equal, and

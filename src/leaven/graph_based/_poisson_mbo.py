@@ -72,10 +72,10 @@ class PoissonMBOClassifier(GraphClassifier):
     cuts on both sides of it, and less than 3% of the edges of either side; where the labels tell
     the sides apart, and the sizes stay within the bounds of the last stage.
 
-    At last the answer corrects the graph. Least squares on Gaussian kernels learn it, scores of the
-    classes at each row, by all other rows, stand beside the columns, the graph is built again from
-    these, and the last two stages go on there; all of this twice. It corrects rows with another
-    class than those they resemble, and not a class that took the wrong cluster.
+    Finally the graph is rebuilt from the answer, twice. Kernel least squares are fitted to the
+    labels of all rows, their leave-one-out scores are appended to the columns, and the last two
+    stages continue on the graph of these. It corrects single rows whose class differs from that of
+    similar rows, but not a class that took the wrong cluster.
 
     Parameters
     ----------
@@ -99,9 +99,9 @@ class PoissonMBOClassifier(GraphClassifier):
     recut : bool, default=True
         Whether pairs of classes are cut anew; the published method does not.
     refine : int, default=2
-        How often the graph is built again from what the answer has learned. It needs a
-        :class:`~leaven.graph.KNNGraph` of Euclidean distances or cosines, and stays away with
-        other graphs and for the published method.
+        How often the graph is rebuilt from the answer. Only for a
+        :class:`~leaven.graph.KNNGraph` with Euclidean or cosine distances: other graphs, and the
+        published method, keep the first graph.
     tol : float, default=1e-6
     max_iter : int, default=10,000
         Of the Poisson equation at the start.
