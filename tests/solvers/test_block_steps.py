@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.sparse.linalg import cg
 
-from leaven.solvers import _block_cg, _linear, solve_spd
+from leaven.solvers import SingularSystemError, _block_cg, _linear, solve_spd
 from leaven.solvers._products import multiply
 
 
@@ -265,6 +265,7 @@ def test_auto_tries_conjugate_gradients_and_falls_back_to_a_factorization(monkey
     exact = np.linalg.solve(A.toarray(), B)
     assert solve_spd(A, B).method == "direct"
     monkeypatch.setattr(_linear, "_ALWAYS_DIRECT", 10)
+    monkeypatch.setattr(_linear, "_DENSE_BELOW", 0)  # or it would be factored at once
     slow = solve_spd(A, B, tol=1e-9)
     assert slow.method == "direct"
     assert_allclose(slow.x, exact, rtol=1e-6, atol=1e-8)
@@ -274,3 +275,42 @@ def test_auto_tries_conjugate_gradients_and_falls_back_to_a_factorization(monkey
     monkeypatch.setattr(_linear, "_DIRECT_BELOW", 5)
     tree = sparse.diags_array([-1.0, 3.0, -1.0], offsets=[-1, 0, 1], shape=(90, 90), format="csr")
     assert solve_spd(sparse.csr_array(tree), B).method == "direct"
+
+
+def test_a_full_graph_is_factored_as_a_dense_matrix(monkeypatch):
+    def never(*args, **kwargs):
+        raise AssertionError("neither conjugate gradients nor sparse LU are needed")
+
+    monkeypatch.setattr(_linear, "_ALWAYS_DIRECT", 10)
+    rng = np.random.default_rng(4)
+    weights = rng.random((80, 80))
+    weights += weights.T
+    # Nodes on scales that are far apart, down to where a product of two would underflow.
+    scale = 10.0 ** rng.uniform(-150, 0, 80)
+    laplacian = np.diag(weights.sum(axis=1) + 1.0) - weights
+    A, B = sparse.csr_array(scale[:, None] * laplacian * scale), rng.normal(size=(80, 3))
+    exact = np.linalg.solve(laplacian, B / scale[:, None]) / scale[:, None]
+    with monkeypatch.context() as patch:
+        patch.setattr(_linear, "splu", never)
+        patch.setattr(_linear, "block_conjugate_gradients", never)
+        found = solve_spd(A, B)
+    assert found.method == "direct"
+    assert found.residual < 1e-9
+    assert_allclose(found.x, exact, rtol=1e-8)
+    # With fewer than half of the entries, or more rows, everything is as it was.
+    with monkeypatch.context() as patch:
+        patch.setattr(_linear, "cho_factor", never)
+        patch.setattr(_linear, "_DENSE_BELOW", 79)
+        assert_allclose(solve_spd(A, B, method="direct").x, exact, rtol=1e-8)
+        assert solve_spd(sparse.eye_array(80, format="csr"), B).method == "direct"
+
+
+@pytest.mark.parametrize("n", [3, 30, 80])
+@pytest.mark.parametrize("rows", [10_000, 0])
+def test_a_system_without_a_solution_is_an_error(n, rows, monkeypatch):
+    # Rounding may leave a last pivot that is not 0, and a solution of 1e15 that solves nothing.
+    monkeypatch.setattr(_linear, "_DENSE_BELOW", rows)
+    weights = np.ones((n, n))
+    laplacian = np.diag(weights.sum(axis=1)) - weights
+    with pytest.raises(SingularSystemError, match="singular"):
+        solve_spd(sparse.csr_array(laplacian), np.ones((n, 1)))

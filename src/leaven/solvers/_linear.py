@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
@@ -43,6 +44,14 @@ _COARSE_ABOVE = 3_000
 
 # With at most this many entries a row (a tree has three) LU does not fill in at any size.
 _TREE_LIKE = 4.0
+
+# A matrix with this share of its entries takes nearly the memory of a dense one, and up to so many
+# rows a dense Cholesky factorization is several times as fast as conjugate gradients.
+_DENSE_SHARE = 0.5
+_DENSE_BELOW = 10_000
+
+# A factorization that leaves this relative residual has found nothing.
+_LOST = 1e-3
 
 logger = logging.getLogger("leaven")
 
@@ -86,13 +95,15 @@ def solve_spd(
     A : csr_array of shape (n, n)
     B : ndarray of shape (n, n_columns)
     method : {"auto", "direct", "cg", "amg", "propagation"}, default="auto"
-        - ``"direct"``: sparse LU factorization;
+        - ``"direct"``: sparse LU factorization, or dense Cholesky factorization where half of
+          the entries or more are there, as in a full graph;
         - ``"cg"``: block conjugate gradients with the diagonal as preconditioner;
         - ``"amg"``: conjugate gradients with algebraic multigrid (pyamg, extra ``ann``);
         - ``"propagation"``: the iteration ``X ← X + D^{-1} (B - A X)``, which for
           harmonic functions is label propagation. Slow; for comparison;
-        - ``"auto"``: LU for small and for tree-like systems, otherwise conjugate gradients;
-          when they are too slow LU up to 3,000 rows, and multigrid beyond.
+        - ``"auto"``: direct for small, for tree-like and, up to 10,000 rows, for dense systems,
+          otherwise conjugate gradients; when they are too slow LU up to 3,000 rows, and
+          multigrid beyond.
     tol : float, default=1e-6
         Largest relative residual of a column.
     max_iter : int, default=10,000
@@ -139,27 +150,54 @@ class SingularSystemError(ValueError):
 
 def _suits_direct(A: sparse.csr_array) -> bool:
     n = A.shape[0]
-    return bool(n <= _ALWAYS_DIRECT or A.nnz <= _TREE_LIKE * n)
+    return bool(n <= _ALWAYS_DIRECT or A.nnz <= _TREE_LIKE * n or _is_dense(A))
+
+
+def _is_dense(A: sparse.csr_array) -> bool:
+    n = A.shape[0]
+    return bool(n <= _DENSE_BELOW and A.nnz >= _DENSE_SHARE * n * n)
 
 
 def _direct(A: sparse.csr_array, B: NDArray[Any]) -> Solution:
+    if _is_dense(A):
+        try:
+            found = _cholesky(A, B)
+            if found.residual <= _LOST:
+                return found
+        except LinAlgError:
+            pass  # not positive definite to working precision: LU may still get through
     # Scaled to a unit diagonal: weights near the smallest floating point number would
     # underflow in the factors, which then seem singular.
     root, S = _unit_diagonal(A)
+    C = root[:, None] * B
     try:
         lu = splu(S.tocsc(), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
-    except RuntimeError as error:
+        x = lu.solve(C)
+        residual = _residual(S, x, C)
+        is_lost = not residual <= _LOST
+    except RuntimeError:
+        is_lost = True
+    if is_lost:
         raise SingularSystemError(
             "The system is singular to working precision: some part of the graph is tied to no "
             "given value, or only by weights too small for floating point numbers."
-        ) from error
+        )
+    return Solution(root[:, None] * x, "direct", 1, residual, True)
+
+
+def _cholesky(A: sparse.csr_array, B: NDArray[Any]) -> Solution:
+    """The solution by a dense factorization of the scaled matrix, which takes its place."""
+    root = _inverse_roots(A)
+    S = A.toarray(order="F")
+    S *= root[:, None]
+    S *= root
     C = root[:, None] * B
-    x = lu.solve(C)
-    return Solution(root[:, None] * x, "direct", 1, _residual(S, x, C), True)
+    x = root[:, None] * cho_solve(cho_factor(S, overwrite_a=True, check_finite=False), C)
+    return Solution(x, "direct", 1, _relative(root[:, None] * (B - A @ x), C), True)
 
 
-def _unit_diagonal(A: sparse.csr_array) -> tuple[NDArray[Any], sparse.csr_array]:
-    """Return ``D^{-1/2}`` and ``D^{-1/2} A D^{-1/2}``, where D is the diagonal of A.
+def _inverse_roots(A: sparse.csr_array) -> NDArray[Any]:
+    """Return ``D^{-1/2}``, where D is the diagonal of A.
 
     Raises
     ------
@@ -173,7 +211,12 @@ def _unit_diagonal(A: sparse.csr_array) -> tuple[NDArray[Any], sparse.csr_array]
             f"A must be positive definite, but entry {row} of its diagonal is {diagonal[row]:g}. "
             "A node without edges must be left out, or be tied to a value."
         )
-    root = 1.0 / np.sqrt(diagonal)
+    return np.asarray(1.0 / np.sqrt(diagonal))
+
+
+def _unit_diagonal(A: sparse.csr_array) -> tuple[NDArray[Any], sparse.csr_array]:
+    """Return ``D^{-1/2}`` and ``D^{-1/2} A D^{-1/2}``, where D is the diagonal of A."""
+    root = _inverse_roots(A)
     rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
     # Multiplied one by one, since the product of both factors may overflow.
     data = (A.data * root[rows]) * root[A.indices]
@@ -181,8 +224,13 @@ def _unit_diagonal(A: sparse.csr_array) -> tuple[NDArray[Any], sparse.csr_array]
 
 
 def _residual(A: sparse.csr_array, x: NDArray[Any], B: NDArray[Any]) -> float:
+    return _relative(B - A @ x, B)
+
+
+def _relative(R: NDArray[Any], B: NDArray[Any]) -> float:
+    """The largest norm of a column of ``R`` relative to that of ``B``."""
     size = np.linalg.norm(B, axis=0)
-    return float((np.linalg.norm(B - A @ x, axis=0) / np.where(size == 0, 1.0, size)).max())
+    return float((np.linalg.norm(R, axis=0) / np.where(size == 0, 1.0, size)).max())
 
 
 def _propagation(
