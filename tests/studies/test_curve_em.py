@@ -189,7 +189,7 @@ def test_recalibration_of_rows_with_weights_is_that_of_all_rows(
     log_odds, times = rng.normal(0, 3, 12).round(1), rng.integers(0, 4, 12)
     times[0] = 1
     maps = RankSigmoids(np.array([slope]), share)
-    found = maps.transform(log_odds[:, None], times[:, None].astype(float))[:, 0]
+    found = maps.transform(log_odds[None], times[None].astype(float))[0]
     p = expit(np.repeat(log_odds, times))
     mean = "kept" if share is None else [1 - share, share]
     expected = RankSigmoid(slope, mean).transform(np.column_stack([1 - p, p]))[:, 1]
@@ -273,13 +273,29 @@ def test_features_with_a_single_category() -> None:
     assert_allclose(found, model.fit(X, labels[:, 0]).predict_proba(X), atol=1e-9)
 
 
+@pytest.mark.parametrize("elements", [1, 100])
+@pytest.mark.parametrize("make", [numbers, categories])
+def test_recalibrated_fits_do_not_depend_on_those_beside_them(
+    make: Any, elements: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, codes = make(60, 3)
+    codes %= 2
+    features = (GaussianFeatures if make is numbers else CategoricalFeatures).make(X)
+    fits = plain(labels_at(codes, [8, 12, 20, 30, 45]))
+    maps = RankSigmoids(np.array([0.01, 0.5, 1.0, 4.0, 9.0]), None)
+    together = posterior(features, fits, 2, maps)
+    monkeypatch.setattr(curve_em, "RANKED_ELEMENTS", elements)
+    assert_allclose(posterior(features, fits, 2, maps), together, atol=1e-12)
+
+
 @settings(max_examples=25, deadline=None)
-@given(st.integers(0, 10_000), st.sampled_from([3.0, 1e9]))
-def test_ranks_of_small_and_of_huge_values(seed: int, scale: float) -> None:
+@given(st.integers(0, 10_000), st.sampled_from([3.0, 1e9]), st.booleans())
+def test_ranks_of_small_and_of_huge_values(seed: int, scale: float, tied: bool) -> None:
     # Huge ones do not fit into an integer with their place, and are sorted by another way.
     rng = np.random.default_rng(seed)
-    values = rng.normal(0, scale, (3, 20)).round(1)
-    values[:, 10:] = values[:, rng.integers(0, 10, 10)]
+    values = rng.normal(0, scale, (3, 20)).round(1 if tied else 9)
+    if tied:
+        values[:, 10:] = values[:, rng.integers(0, 10, 10)]
     found = weighted_ranks(values, np.ones(values.shape))
     assert_allclose(found, rankdata(values, axis=1))
 
