@@ -18,6 +18,7 @@ from studies import (  # each registers its tables
     generative_framework,  # noqa: F401
     harmonic_fields,  # noqa: F401
     naive_bayes,  # noqa: F401
+    naive_bayes_checks,  # noqa: F401
     naive_bayes_figures,  # noqa: F401
     naive_bayes_readings,  # noqa: F401
     naive_bayes_twins,  # noqa: F401

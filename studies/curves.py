@@ -64,7 +64,9 @@ CERTAINTY: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
 def features_of(X: Any) -> Features:
     """Features of a data set: those of the last one again, if it is the same object.
 
-    All trials of a comparison have the same data, which nothing changes on the way.
+    All trials of a comparison have the same data, which nothing changes on the way. Variances are
+    those of the equations: leaven's classifiers add a billionth of the largest one to all, which is
+    much where one feature is in millions and another in hundredths.
     """
     features: Features
     if _last and _last[0]() is X:
@@ -73,7 +75,7 @@ def features_of(X: Any) -> Features:
     if isinstance(X, pd.DataFrame):
         features = CategoricalFeatures.make(X)
     else:
-        features = GaussianFeatures.make(np.asarray(X, dtype=np.float64))
+        features = GaussianFeatures.make(np.asarray(X, dtype=np.float64), var_smoothing=0.0)
     _last[:] = [weakref.ref(X), features]
     return features
 

@@ -1,0 +1,93 @@
+"""What may be behind numbers of Saeed (2018) that differ."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from leaven.generative import ClassPrior, SemiSupervisedGaussianNB
+from studies import TABLES, Run, reproduce
+from studies import naive_bayes_checks as checks
+from studies.curves import NaiveBayesCurve, QueriedCurve
+from studies.naive_bayes import CURVE
+from studies.published import published_areas
+
+SPREAD = np.array([1.0, 1e6, 1e-3])
+"""Standard deviations so far apart that a billionth of the largest variance is not small."""
+
+
+def rows(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two classes that the feature with the smallest variance tells best."""
+    rng = np.random.default_rng(seed)
+    codes = np.concatenate([[0, 1] * 4, rng.integers(0, 2, n - 8)])
+    return rng.normal(size=(n, 3)) * SPREAD + codes[:, None] * SPREAD * [0.3, 0.1, 2.0], codes
+
+
+@pytest.mark.parametrize("weight", [0.0, None])
+def test_variances_as_they_are_need_no_scale(weight: float | None) -> None:
+    X, codes = rows(200, 0)
+    order, test = np.arange(150), np.arange(150, 200)
+
+    def error(method: NaiveBayesCurve, rows: np.ndarray) -> np.ndarray:
+        found = method.curve_plan(rows).predict(codes, 2, order, (8, 50), test)
+        return np.asarray((found != codes[test]).mean(axis=1))
+
+    plain, added = NaiveBayesCurve(weight=weight), checks.AddedVariance(weight=weight)
+    assert (error(plain, X) == error(plain, X / SPREAD)).all()
+    # What is added to them hides the feature that tells the classes.
+    assert error(added, X)[1] > error(plain, X)[1] + 0.1
+    labels = np.where(np.arange(150) < 50, codes[:150], -1)
+    for method, smoothing in ((plain, 0.0), (added, 1e-9)):
+        if weight is None:
+            model = SemiSupervisedGaussianNB(
+                prior=ClassPrior(smoothing=1.0), var_smoothing=smoothing
+            )
+            # Scaled, so that what rounding leaves of a variance is no part of this.
+            unit = SPREAD if smoothing == 0.0 else 1.0
+            found = model.fit(X[:150] / unit, labels).predict(X[150:] / unit)
+            assert error(method, X)[1] == (found != codes[150:]).mean()
+
+
+def test_naive_bayes_asks_for_both_learners() -> None:
+    X, codes = rows(80, 1)
+    order, test, sizes = np.arange(60), np.arange(60, 80), (8, 20, 40, 60)
+    X = X / SPREAD  # nothing to speak of is added here, and both are alike
+    for weight, usual in ((0.0, NaiveBayesCurve(active=True)), (None, QueriedCurve())):
+        added = checks.AddedVariance(weight=weight, active=True)
+        found = added.curve_plan(X).predict(codes, 2, order, sizes, test)
+        assert (found == usual.curve_plan(X).predict(codes, 2, order, sizes, test)).all()
+
+
+def test_later_curves_have_the_order_of_the_usual_ones() -> None:
+    codes = np.random.default_rng(0).permutation(np.repeat([0, 1, 2], [10, 20, 50]))
+    usual, later = (each.split(codes, 3, continuous=True) for each in (CURVE, checks.LATER))
+    assert later.sizes[0] == 12
+    assert later.sizes[-1] == len(later.order) == 60
+    assert (np.bincount(codes[later.order[:6]]) == 2).all()
+    assert usual.sizes[0] == 6
+    assert not set(later.test) & set(later.order)
+
+
+def test_published_numbers_come_from_the_table_that_a_row_names() -> None:
+    printed = checks.printed_places()["mean"]
+    assert printed["wine", "SSNB-λ"] == published_areas("4.1")["mean"]["wine", "SSNB-lambda"]
+    validated = published_areas("4.3")["mean"]
+    assert printed["wine, validation rows", "SSNB-λ"] == validated["wine", "SSNB-lambda-cvs"]
+    assert ("glass, validation rows", "SSNB-λ") not in printed.index
+    starts = checks.printed_starts()["mean"]
+    assert starts["haberman", "NB"] == 1.397
+    assert starts["haberman, table 5.6", "NB"] == 1.487
+
+
+def test_wine_runs_without_other_data() -> None:
+    # wine comes with scikit-learn.
+    report = reproduce(["S1-trials"], Run(n_trials=2, datasets=("wine", "wine, validation rows")))[
+        0
+    ]
+    assert report.cells["method"].tolist() == ["NB", "SSNB", "SSNB-λ"] * 2
+    assert (report.cells["dataset"].unique() == ["wine", "wine, validation rows"]).all()
+    assert TABLES["S1-trials"].trials["wine"] == 1_000
+    report = reproduce(["S1-variances"], Run(n_trials=2, datasets=("wine",)))[0]
+    assert len(report.cells) == 8
+    report = reproduce(["S1-variances"], Run(n_trials=2, datasets=("wine-twin",)))[0]
+    assert len(report.cells) == 6  # ALNB has no printed area there
