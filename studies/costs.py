@@ -126,7 +126,7 @@ WHOLE = {
     "S0-2.1": 415, "S0-2.2": 425, "S0-2.3": 440, "S0-readings": 60, "S0-3.3": 33, "S0-3.4": 85,
     "S0-3.5": 495, "S0-3.6": 10, "S0-3.7": 10, "S0-3.8": 130, "S1-positions": 100,
     "S1-figure-3.2": 25, "S1-figures-3.3-3.5": 50, "S1-orders": 130, "S1-soybean": 250,
-    "S1-omitted": 25, "S1-versions": 20, "S1-queries": 400, "S1-draws": 600, "S1-scaled": 150,
+    "S1-omitted": 25, "S1-versions": 20, "S1-queries": 400, "S1-draws": 600, "S1-digits": 40,
     "S1-twins": 160, "S1-certainty": 300, "S2-1": 255, "S2-1-entropy": 30, "S2-figure-3": 1880,
     "S2-figure-4": 35,
     "S2-bandwidth": 130, "S4-documents": 200, "S4-figure-14": 15, "S4-figures-1-7": 15,

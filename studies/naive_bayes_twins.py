@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,20 +35,19 @@ MOST_SECONDS = {"draws": 0.5, "twins": 1.0}
 """Seconds of a trial of NB and SSNB above which a data set is left out. There are a hundred trials,
 of NB, SSNB and ALSSNB, or of NB alone."""
 
-INDEX = "variance, refractive index in thousandths"
-"""The twin of glass from the refractive index as R's MASS has it, ``1000 (n - 1.518)``."""
-
-READINGS = (*SPREADS, INDEX)
-
-SCALED = {
-    "blood-transfusion": SPREADS[2],
-    "glass": INDEX,
-    "wine": SPREADS[3],
-    "arcene": SPREADS[2],
-    "spambase": SPREADS[2],
-    "diabetes": SPREADS[2],
+DIGITS = {
+    "variance, five digits": 5,
+    "variance, six digits": 6,
+    "variance, seven digits": 7,
 }
-"""Data sets that the source seems to have drawn from scaled features, by NB in table 3.6."""
+"""Significant digits of numbers that were written to a file, as ``%g`` writes six. They matter
+where a feature has a class variance that is tiny beside its size: the refractive index of glass is
+1.518 with a variance of 0.00001."""
+
+ROUNDED = "glass"
+"""The data set at hand that they matter on."""
+
+READINGS = (*SPREADS, *DIGITS)
 
 DRAWN = (
     f"Each data set is drawn {N_DRAWS} times, with {N_TRIALS} trials on each draw, in splits of "
@@ -73,11 +71,24 @@ def drawn(name: str, reading: str, seed: int) -> tuple[Any, Any]:
     X, y = prepare(name)
     if isinstance(X, pd.DataFrame):
         return make_independent_twin(X, y, kind="categorical", smoothing=1.0, random_state=seed)
-    if reading == INDEX:
-        X = X.copy()
-        X[:, 0] = 1000 * (X[:, 0] - 1.518)
-        reading = SPREADS[0]
-    return gaussian_twin(X, y.to_numpy(), spread=reading, seed=seed), y
+    if reading not in DIGITS:
+        return gaussian_twin(X, y.to_numpy(), spread=reading, seed=seed), y
+    return significant(gaussian_twin(X, y.to_numpy(), seed=seed), DIGITS[reading]), y
+
+
+def significant(X: NDArray[np.float64], digits: int) -> NDArray[np.float64]:
+    """Numbers to so many significant digits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from studies.naive_bayes_twins import significant
+    >>> significant(np.array([1.51234567, -12345.0, 0.0]), 3)
+    array([ 1.51e+00, -1.23e+04,  0.00e+00])
+    """
+    size = np.where(X == 0, 1.0, np.abs(X))
+    unit = 10.0 ** (digits - 1 - np.floor(np.log10(size)))
+    return np.asarray(np.round(X * unit) / unit)
 
 
 def protocol_of(seed: int) -> CurveProtocol:
@@ -129,16 +140,14 @@ def rows_of(dataset: str, method: str, areas: NDArray[np.float64]) -> list[dict[
     ]  # fmt: skip
 
 
-def draws_run(
-    table: Table, run: Run, datasets: list[str], *, readings: Mapping[str, str]
-) -> Outcome:
-    """NB, SSNB and ALSSNB on several draws, made as for the tables but where a reading is given."""
+def draws_run(table: Table, run: Run, datasets: list[str]) -> Outcome:
+    """NB, SSNB and ALSSNB on several draws; a reading may stand behind the name of a data set."""
     methods = {"NB": NB, "SSNB": SSNB, QUERIED: QueriedCurve()}
     rows: list[dict[str, Any]] = []
     errors = {}
     for dataset in datasets:
-        name = original(dataset)
-        found = run_draws(run, name, readings.get(name, SPREADS[0]), methods)
+        name, _, reading = dataset.partition(": ")
+        found = run_draws(run, original(name), reading or SPREADS[0], methods)
         for method, (areas, error) in found.items():
             shown = "ALSSNB" if method == QUERIED else method
             rows += rows_of(dataset, shown, areas)
@@ -151,7 +160,7 @@ def twins_run(table: Table, run: Run, datasets: list[str]) -> Outcome:
     rows: list[dict[str, Any]] = []
     errors = {}
     for name in datasets:
-        for reading in READINGS if name == "glass" else SPREADS:
+        for reading in READINGS if name == ROUNDED else SPREADS:
             areas, error = run_draws(run, name, reading, {"NB": NB})["NB"]
             rows += rows_of(name, f"NB, {reading}", areas)
             errors[name, f"NB, {reading}"] = error
@@ -185,30 +194,31 @@ def add_all() -> None:
             f"{SPLIT} {DRAWN} Data sets are drawn as for tables 3.5, 3.6, 6.5 and 6.6, which the "
             "published numbers are of.",
             areas,
-            partial(draws_run, readings={}),
+            draws_run,
             value="area",
             quick=tuple(name for name in names if original(name) in QUICK[:6]),
             needs=original,
             trials=left_out(names, MOST_SECONDS["draws"]),
         )
     )
+    twin = f"{ROUNDED}{TWIN}"
+    of_twin = areas.loc[[twin]]
+    names = tuple(f"{twin}: {reading}" for reading in DIGITS)
     register(
         Table(
             "S1",
-            "scaled",
-            "Synthetic data sets drawn from scaled features",
-            tuple(f"{name}{TWIN}" for name in SCALED),
+            "digits",
+            "Synthetic data of glass with few digits",
+            names,
             ("NB", "SSNB", "ALSSNB"),
-            f"{SPLIT} {DRAWN} As S1-draws, but the model is that of features that were "
-            "standardized before (blood-transfusion, arcene, spambase, diabetes) or scaled to "
-            "[-1, 1] (wine), or of glass with its refractive index as 1000 (n - 1.518). The "
-            "published numbers are those of tables 3.6 and 6.6.",
-            areas,
-            partial(draws_run, readings=SCALED),
+            f"{SPLIT} {DRAWN} As S1-draws, but numbers have five to seven significant digits, as "
+            "if they had been written to a file. The published numbers are those of tables 3.6 "
+            "and 6.6.",
+            pd.concat([of_twin.rename(index={twin: name}, level="dataset") for name in names]),
+            draws_run,
             value="area",
-            quick=("wine-twin",),
-            needs=original,
-            reading="the scale of each data set, by NB in table 3.6",
+            quick=names[1:2],
+            needs=lambda name: ROUNDED,
         )
     )
     areas = published_areas("3.6")
@@ -222,9 +232,8 @@ def add_all() -> None:
             tuple(f"NB, {reading}" for reading in READINGS),
             f"{SPLIT} {DRAWN} Numbers of a class are its mean plus a standard normal number times "
             "the variance, the standard deviation, or the variance of features that were "
-            "standardized or scaled to [-1, 1] before; on glass also the variance with the "
-            "refractive index as 1000 (n - 1.518). The published numbers are those of NB in table "
-            "3.6.",
+            "standardized or scaled to [-1, 1] before; on glass also the variance in numbers of "
+            "five to seven significant digits. The published numbers are those of NB in table 3.6.",
             beside(areas, READINGS),
             twins_run,
             value="area",

@@ -48,7 +48,7 @@ def test_the_report_has_the_error_of_another_draw() -> None:
     table = TABLES["S1-draws"]
     run = Run(n_trials=2, datasets=("iris-twin",))
     cells = reproduce([table.id], run)[0].cells.set_index("method")
-    outcome = twins.draws_run(table, run, ["iris-twin"], readings={})
+    outcome = twins.draws_run(table, run, ["iris-twin"])
     for method in table.methods:
         assert cells.loc[method, "se"] == outcome.errors["iris-twin", method]
     assert cells.loc["NB", "published"] == 0.067
@@ -70,16 +70,20 @@ def test_discrete_data_are_drawn_anew_with_each_seed(monkeypatch: pytest.MonkeyP
     assert not first.equals(other)
 
 
-def test_the_refractive_index_of_glass_in_thousandths(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_digits_hide_a_variance_that_is_tiny_beside_the_numbers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     rng = np.random.default_rng(0)
     X = np.column_stack([1.518 + 0.003 * rng.standard_normal(4000), rng.standard_normal(4000)])
     monkeypatch.setattr(twins, "prepare", lambda name: (X, pd.Series(["a"] * 4000)))
-    twin, _ = twins.drawn("glass", twins.INDEX, 0)
-    assert_allclose(twin.std(axis=0), [9.0, 1.0], rtol=0.1)  # 3 thousandths, squared
-    assert abs(twin[:, 0].mean()) < 0.5
+    six, _ = twins.drawn("glass", "variance, six digits", 0)
+    every, _ = twins.drawn("glass", "variance", 0)
+    assert_allclose(six[:, 0], every[:, 0].round(5), rtol=1e-15)
+    assert len(np.unique(six[:, 0])) < 20 < len(np.unique(every[:, 0]))
+    assert_allclose(six, every, rtol=5e-6)
 
 
-def test_scaled_features_are_drawn_by_their_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reading_stands_behind_the_name_of_a_data_set(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
     def run_draws(run: Run, name: str, reading: str, methods: object) -> dict[str, object]:
@@ -87,9 +91,12 @@ def test_scaled_features_are_drawn_by_their_reading(monkeypatch: pytest.MonkeyPa
         return {}
 
     monkeypatch.setattr(twins, "run_draws", run_draws)
-    table = TABLES["S1-scaled"]
-    table.run(table, Run(), ["wine-twin", "glass-twin"])
-    assert asked == [("wine", "variance, scaled to [-1, 1]"), ("glass", twins.INDEX)]
+    table = TABLES["S1-digits"]
+    table.run(table, Run(), [*table.datasets[:2], "wine-twin"])
+    assert asked == [
+        ("glass", "variance, five digits"), ("glass", "variance, six digits"), ("wine", "variance")
+    ]  # fmt: skip
+    assert table.published.loc[(table.datasets[2], "ALSSNB"), "mean"] == 0.172
 
 
 def test_large_data_sets_are_left_out() -> None:
