@@ -21,6 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
+from studies.curve_kernels import by_classes, by_log_odds, gaussian_model
 from studies.curve_ranks import RankSigmoids
 from studies.estimators import UNLABELED
 
@@ -48,16 +49,8 @@ RANKED_ELEMENTS = 1 << 15
 """Row weights of one pass over some fits, where ranks need all rows: so many stay in the cache, and
 a table of 14,000 rows takes half of the time."""
 
-PRODUCT_ROWS = {np.dtype(np.float64): 64, np.dtype(np.float32): 16}
-"""Sums of class probabilities that are multiplied before a logarithm is taken of them: each is
-between 1 and the number of classes, so that the product of so many is far from overflow."""
-
 MIN_VARIANCE = 1e-150
 """Least variance of a feature, as in leaven's Gaussian naive Bayes: its square is not 0."""
-
-LEAST_LOG = {np.dtype(np.float64): -600.0, np.dtype(np.float32): -80.0}
-"""Least logarithm of which an exponential is taken. It is as good as 0 beside 1, and NumPy takes
-up to thirty times as long where the result would underflow."""
 
 SINGLE_ROWS = 1_000
 """Rows from which an E-step may be in single precision, which takes half of the time."""
@@ -244,19 +237,8 @@ class GaussianFeatures:
 
     def model(self, sums: NDArray[np.float64], counts: NDArray[np.float64], omitted: Any) -> Linear:
         """M-step: mean and variance of each class; a class without weight has those of all rows."""
-        d = len(self.epsilon)
-        alive = counts > 0
-        weight = np.where(alive, counts, 1.0)
-        mean = sums[:d] / weight
-        epsilon = self.epsilon[:, None, None]
-        var = np.maximum(sums[d:] / weight - mean**2, 0.0) + epsilon
-        var = np.where(alive, np.maximum(var, MIN_VARIANCE), 1.0)
-        kept = ~omitted[:, None, :]
-        precision = kept / var
-        coef = np.concatenate([mean * precision, -0.5 * precision])
-        const = -0.5 * (kept * np.log(2 * np.pi * var) + mean**2 * precision).sum(axis=0)
+        coef, const, noise = gaussian_model(sums, counts, omitted, self.epsilon, MIN_VARIANCE)
         const -= self.log_scale @ ~omitted
-        noise = -0.5 * (epsilon * precision).sum(axis=0)
         return Linear(coef, const + noise, np.zeros(counts.shape[1]), noise)
 
 
@@ -421,12 +403,11 @@ class _Block:
         # The more labels there are, the fewer rows have a part in the E-steps.
         open_ = count(labels == UNLABELED)
         rows = open_.any(axis=1)
-        self.open = np.ascontiguousarray(open_[rows][:, self.column])
+        open_ = open_[rows].T
+        self.open = open_.astype(np.float32)[self.column]
         self.design = features.design if rows.all() else features.design[rows]
-        self.open_by_fit = None if recalibrate is None else np.ascontiguousarray(self.open.T)
         self.distinct = bool(self.open.max(initial=0.0) <= 1)
-        self.open_sums = self.design.T @ self.open if n_classes == 2 else None
-        self.usual = np.sqrt((self.design**2).sum(axis=0) / max(1, len(self.design)))
+        self.open_sums = (open_ @ self.design)[self.column].T if n_classes == 2 else None
         # Ranks have ties to nine decimals.
         self.may_be_single = recalibrate is None and len(self.design) >= SINGLE_ROWS
 
@@ -435,12 +416,25 @@ class _Block:
         """The design in single precision."""
         return self.design.astype(np.float32)
 
-    def _is_single(self, packed: NDArray[np.float64]) -> bool:
-        """Whether single precision is enough for these models."""
+    @cached_property
+    def usual(self) -> NDArray[np.float64]:
+        """The usual size of each column of the design."""
+        return np.asarray(np.sqrt((self.design**2).sum(axis=0) / max(1, len(self.design))))
+
+    def _designs(
+        self, packed: NDArray[np.float64]
+    ) -> Iterator[tuple[NDArray[np.intp], NDArray[Any]]]:
+        """The fits whose models need the features in one precision, and the features in it."""
+        every = np.arange(packed.shape[2])
         if not self.may_be_single:
-            return False
-        sizes = np.abs(packed).reshape(len(packed), -1)
-        return bool((self.usual @ sizes).max() <= SINGLE_SIZE)
+            yield every, self.design
+            return
+        sizes = np.einsum("k,kct->ct", self.usual, np.abs(packed)).max(axis=0)
+        is_single = sizes <= SINGLE_SIZE
+        if is_single.any():
+            yield every[is_single], self.single_design
+        if not is_single.all():
+            yield every[~is_single], self.design
 
     def _model(self, sums: NDArray[np.float64], counts: NDArray[np.float64]) -> Linear:
         model = self.features.model(sums, counts, self.omitted)
@@ -458,7 +452,7 @@ class _Block:
         done = Linear(*(np.empty_like(x) for x in vars(model).values()))
         active = np.arange(T)
         # Without weight on unlabeled rows the start is the answer.
-        moving: NDArray[np.bool_] = self.open.any(axis=0) & (self.weight > 0)
+        moving: NDArray[np.bool_] = self.open.any(axis=1) & (self.weight > 0)
         self._put(done, active, model)
         active, model = active[moving], model.take(moving)
         self._keep(moving)
@@ -490,170 +484,155 @@ class _Block:
     def _keep(self, stay: NDArray[np.bool_]) -> None:
         if stay.all():
             return
-        self.open, self.weight = self.open[:, stay], self.weight[stay]
+        self.open, self.weight = self.open[stay], self.weight[stay]
         self.fixed_sums, self.fixed_counts = self.fixed_sums[..., stay], self.fixed_counts[:, stay]
         self.omitted = None if self.omitted is None else self.omitted[:, stay]
         self.open_sums = None if self.open_sums is None else self.open_sums[:, stay]
-        if self.recalibrate is not None and self.open_by_fit is not None:
+        if self.recalibrate is not None:
             self.recalibrate = self.recalibrate.take(stay)
-            self.open_by_fit = self.open_by_fit[stay]
 
     def _expectation(
         self, model: Linear
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Expected sums and counts for the M-step, and the objective at ``model``."""
         packed = self.features.pack(model.coef, model.const)
-        found = None
-        if self.open_sums is not None:
-            found = self._two_classes(packed, self.open_sums)
-        open_sums, logs = found or self._any_classes(packed)
+        open_sums, logs = np.empty(packed.shape), np.empty(packed.shape[2])
+        for which, design in self._designs(packed):
+            open_sums[..., which], logs[which] = self._class_sums(packed, which, design)
         open_sums *= self.weight
         sums, counts = self.features.unpack(open_sums)
         objective = np.einsum("kct,kct->t", self.fixed_sums, model.coef) + model.penalty
         objective += (self.fixed_counts * model.const).sum(axis=0) + self.weight * logs
         return sums + self.fixed_sums, counts + self.fixed_counts, objective
 
-    def _any_classes(
-        self, packed: NDArray[np.float64]
+    def _class_sums(
+        self, packed: NDArray[np.float64], which: NDArray[np.intp], design: NDArray[Any]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Expected sums of the design, and the log-likelihood of the open rows."""
-        K, C, T = packed.shape
-        # Classes first and rows last: both products are those of whole matrices, and so are sums
-        # and maxima over the classes.
-        coef = packed.transpose(1, 2, 0).reshape(C * T, K)
-        sums, logs = np.zeros((C * T, K)), np.zeros(T)
-        for rows, by_row in self._chunks(packed, C * T):
-            open_ = by_row.T
-            q = np.matmul(coef.astype(rows.dtype, copy=False), rows.T).reshape(C, T, -1)
-            mapped = None
-            if self.recalibrate is not None:
-                mapped = self.recalibrate.transform(q[1] - q[0], np.ascontiguousarray(open_))
-            top, total = _normalize(q)
-            logs += np.einsum("ji,ji->j", open_, top) + self._log_totals(total, open_)
-            if mapped is None:
-                np.divide(open_, total, out=total, casting="same_kind")
-                q *= total
-            else:
-                np.multiply(open_, mapped, out=q[1])
-                np.subtract(open_, q[1], out=q[0])
-            sums += np.matmul(q.reshape(C * T, -1), rows)
-        return sums.reshape(C, T, K).transpose(2, 0, 1), logs
-
-    def _two_classes(
-        self, packed: NDArray[np.float64], open_sums: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """The same for two classes, with one product each way in place of two.
-
-        With h half of the log-odds, the classes have the probabilities ``(1 ± tanh h) / 2``, and
-        ``log Σ_c p(x, c)`` is the mean of both logarithms and ``|h| - log((1 + |tanh h|) / 2)``.
-        The mean is linear in the features, so that its sum is a product of their sums. None where
-        that mean and h cancel, as under a variance that is next to 0.
-        """
-        half = 0.5 * (packed[:, 1] - packed[:, 0])
-        found = self._by_rows(packed, half) if self.recalibrate is None else self._by_fits(half)
-        difference, spread, logs = found
-        middle = np.einsum("kt,kct->t", open_sums, packed) * 0.5
-        logs += middle + spread + np.log(2.0) * open_sums[-1]
-        if (spread > MOST_CANCELED * np.abs(logs)).any():
-            return None
-        difference *= 0.5
-        of_both = 0.5 * open_sums
-        return np.stack([of_both - difference, of_both + difference], axis=1), logs
-
-    def _by_rows(
-        self, packed: NDArray[np.float64], half: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Sums over the open rows of ``f tanh h``, ``|h|`` and ``-log(1 + |tanh h|)``."""
-        K, T = half.shape
-        difference, spread, logs = np.zeros((K, T)), np.zeros(T), np.zeros(T)
-        for rows, open_ in self._chunks(packed, T):
-            h = rows @ half.astype(rows.dtype, copy=False)
-            signed = np.tanh(h)
-            np.abs(h, out=h)
-            spread += np.einsum("ij,ij->j", open_, h)
-            signed *= open_
-            logs -= self._log_sizes(np.abs(signed, out=h), open_, axis=0)
-            difference += rows.T @ signed
-        return difference, spread, logs
-
-    def _by_fits(
-        self, half: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """The same with recalibrated probabilities in the first sum.
-
-        Ranks need all rows at once, so that some fits follow others here, not some rows.
-        """
-        assert self.recalibrate is not None
-        assert self.open_by_fit is not None
-        T = half.shape[1]
-        spread, logs = np.empty(T), np.empty(T)
-        signed = half.T @ self.design.T
-        step = max(1, RANKED_ELEMENTS // len(self.design))
-        for low in range(0, T, step):
-            which = slice(low, low + step)
-            h, open_ = signed[which], self.open_by_fit[which]
-            size = np.tanh(h)
-            np.abs(size, out=size)
-            size *= open_
-            logs[which] = -self._log_sizes(size, open_, axis=1)
-            spread[which] = np.einsum("ij,ij->i", open_, np.abs(h))
-            q = self.recalibrate.take(which).transform(2.0 * h, open_)
-            q *= 2.0
-            q -= 1.0
-            np.multiply(q, open_, out=h)
-        return (signed @ self.design).T, spread, logs
-
-    def _log_sizes(
-        self, size: NDArray[Any], open_: NDArray[np.float64], axis: int
-    ) -> NDArray[np.float64]:
-        """``Σ_i n_i log(1 + s_i)`` of each fit, from ``n_i s_i``, which is overwritten."""
-        if self.distinct:
-            size += 1.0
-            return _log_products(size, axis=axis)
-        size /= np.maximum(open_, 1.0)
-        np.log1p(size, out=size)
-        return np.asarray(np.einsum("ij,ij->j" if axis == 0 else "ij,ij->i", open_, size))
-
-    def _chunks(
-        self, packed: NDArray[np.float64], width: int
-    ) -> Iterator[tuple[NDArray[Any], NDArray[np.float64]]]:
-        """Features, as precise as the models need them, and counts of some rows after others."""
-        design = self.single_design if self._is_single(packed) else self.design
-        n = len(design)
-        # Ranks need all rows at once; few rows are not worth the sum over all columns.
-        step = n if self.recalibrate is not None else max(4 * len(packed), CHUNK_ELEMENTS // width)
-        for low in range(0, n, step):
-            yield design[low : low + step], self.open[low : low + step]
-
-    def _log_totals(self, total: NDArray[Any], counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``Σ_i n_i log total_i`` of each fit; both of shape (T, n_rows)."""
-        if not self.distinct:
-            return np.asarray(np.einsum("ji,ji->j", counts, np.log(total)))
-        return _log_products(np.where(counts > 0, total, 1.0), axis=1)
+        """Expected sums of the design for some fits, and the log-likelihood of the open rows."""
+        rows = _OpenRows(
+            design,
+            self.open[which],
+            self.distinct,
+            None if self.recalibrate is None else self.recalibrate.take(which),
+        )
+        packed = packed[..., which]
+        if self.open_sums is None:
+            return any_classes(rows, packed)
+        sums, logs, is_lost = two_classes(rows, packed, self.open_sums[:, which])
+        if is_lost.any():
+            again = np.flatnonzero(is_lost)
+            sums[..., again], logs[again] = any_classes(rows.take(again), packed[..., again])
+        return sums, logs
 
 
-def _log_products(values: NDArray[Any], axis: int) -> NDArray[np.float64]:
-    """``Σ_i log values_i`` along an axis: logarithms of products, of which there are fewer."""
-    starts = np.arange(0, values.shape[axis], PRODUCT_ROWS[values.dtype])
-    products = np.multiply.reduceat(values, starts, axis=axis)
-    return np.asarray(np.log(products, out=products).sum(axis=axis, dtype=np.float64))
-
-
-def _normalize(q: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Turn log-probabilities into probabilities up to a factor, in place.
+@dataclass(frozen=True)
+class _OpenRows:
+    """What E-steps of T fits need of the rows without a label.
 
     Parameters
     ----------
-    q : array of shape (n_classes, T, n_rows)
-
-    Returns
-    -------
-    top : ndarray of shape (T, n_rows)
-        The largest logarithm, which is taken off.
-    total : ndarray of shape (T, n_rows)
-        Sum of the classes, in [1, n_classes].
+    design : array of shape (n_rows, n_columns)
+        In the precision of the products.
+    counts : array of shape (T, n_rows)
+        How often each row counts.
+    distinct : bool
+        Whether all counts are 0 or 1.
+    recalibrate : RankSigmoids or None
     """
-    top = q.max(axis=0)
-    q -= top
-    np.exp(np.maximum(q, LEAST_LOG[q.dtype], out=q), out=q)
-    return top, q.sum(axis=0)
+
+    design: NDArray[Any]
+    counts: NDArray[np.float32]
+    distinct: bool
+    recalibrate: RankSigmoids | None
+
+    def take(self, which: NDArray[np.intp]) -> _OpenRows:
+        """Those of some fits."""
+        maps = None if self.recalibrate is None else self.recalibrate.take(which)
+        return replace(self, counts=self.counts[which], recalibrate=maps)
+
+    def chunks(self, width: int) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Features of some rows after others, and before them the place of the first row."""
+        n, K = self.design.shape
+        # Ranks need all rows at once; few rows are not worth the sum over all columns.
+        step = n if self.recalibrate is not None else max(4 * K, CHUNK_ELEMENTS // width)
+        for low in range(0, n, step):
+            yield low, self.design[low : low + step]
+
+
+def any_classes(
+    rows: _OpenRows, packed: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Expected sums of the design, and the log-likelihood of the open rows."""
+    K, C, T = packed.shape
+    # Classes first and rows last: both products are those of whole matrices, and so are sums
+    # and maxima over the classes.
+    coef = packed.transpose(1, 2, 0).reshape(C * T, K).astype(rows.design.dtype, copy=False)
+    sums, logs = np.zeros((C * T, K)), np.zeros(T)
+    for first, some in rows.chunks(C * T):
+        q = np.matmul(coef, some.T).reshape(C, T, -1)
+        odds = None if rows.recalibrate is None else q[1] - q[0]
+        logs += by_classes(q, rows.counts, first, rows.distinct)
+        if rows.recalibrate is not None and odds is not None:
+            np.multiply(rows.counts, rows.recalibrate.transform(odds, rows.counts), out=q[1])
+            np.subtract(rows.counts, q[1], out=q[0])
+        sums += np.matmul(q.reshape(C * T, -1), some)
+    return sums.reshape(C, T, K).transpose(2, 0, 1), logs
+
+
+def two_classes(
+    rows: _OpenRows, packed: NDArray[np.float64], open_sums: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
+    """The same for two classes, with one product each way in place of two.
+
+    With h half of the log-odds, the classes have the probabilities ``(1 ± tanh h) / 2``, and
+    ``log Σ_c p(x, c)`` is the mean of both logarithms and ``|h| + log(1 + exp(-2 |h|))``.
+    The mean is linear in the features, so that its sum is a product of their sums. Lost are fits
+    in which that mean and h cancel, as under a variance that is next to 0.
+    """
+    half = 0.5 * (packed[:, 1] - packed[:, 0])
+    found = _by_rows(rows, half) if rows.recalibrate is None else _by_fits(rows, half)
+    difference, spread, logs = found
+    logs += np.einsum("kt,kct->t", open_sums, packed) * 0.5 + spread
+    difference *= 0.5
+    of_both = 0.5 * open_sums
+    sums = np.stack([of_both - difference, of_both + difference], axis=1)
+    return sums, logs, spread > MOST_CANCELED * np.abs(logs)
+
+
+def _by_rows(
+    rows: _OpenRows, half: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Sums over the open rows of ``f tanh h``, ``|h|`` and ``log(1 + exp(-2 |h|))``."""
+    K, T = half.shape
+    difference, spread, logs = np.zeros((T, K)), np.zeros(T), np.zeros(T)
+    half = half.T.astype(rows.design.dtype, copy=False)
+    for first, some in rows.chunks(T):
+        h = half @ some.T
+        more_spread, more_logs = by_log_odds(h, rows.counts, first, rows.distinct)
+        spread += more_spread
+        logs += more_logs
+        difference += h @ some
+    return difference.T, spread, logs
+
+
+def _by_fits(
+    rows: _OpenRows, half: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """The same with recalibrated probabilities in the first sum.
+
+    Ranks need all rows at once, so that some fits follow others here, not some rows.
+    """
+    assert rows.recalibrate is not None
+    T = half.shape[1]
+    spread, logs = np.empty(T), np.empty(T)
+    signed = half.T @ rows.design.T
+    step = max(1, RANKED_ELEMENTS // len(rows.design))
+    for low in range(0, T, step):
+        which = slice(low, low + step)
+        h, counts = signed[which], rows.counts[which]
+        q = rows.recalibrate.take(which).transform(2.0 * h, counts)
+        spread[which], logs[which] = by_log_odds(h, counts, 0, rows.distinct)
+        q *= 2.0
+        q -= 1.0
+        np.multiply(q, counts, out=h)
+    return (signed @ rows.design).T, spread, logs
