@@ -95,10 +95,13 @@ def reproduce(ids: Sequence[str], run: Run | None = None) -> list[Report]:
         names = [name for name in run.select(table) if name in here]
         if names:
             start = processor_seconds()
-            parts = [
-                table.run(table, replace(run, n_trials=n), some)
-                for n, some in run.groups(table, names).items()
-            ]
+            if table.together:
+                parts = [table.run(table, run, names)]
+            else:
+                parts = [
+                    table.run(table, replace(run, n_trials=n), some)
+                    for n, some in run.groups(table, names).items()
+                ]
             if not parts:
                 continue
             outcome = join_outcomes(parts, names)

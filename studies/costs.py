@@ -1,125 +1,88 @@
 """How many trials a data set of Saeed (2018) gets, by what a trial costs.
 
-The source has 100 trials of everything. Here a data set has 100 trials in a table of single fits
-if they take at most ten minutes of one core, else 25. A table that searches for a parameter takes
-10 to 200 times as long: there a data set has 100 trials if they take at most five minutes, 25 if
-those take at most 950 seconds, and is left out otherwise. Two cores are to be through with
-all sources in four hours.
+The source has 100 trials of everything. Here a data set has 100 trials in a table if they take at
+most ten minutes of one core, else 25. In a table that searches for a parameter, which takes 10 to
+200 times as long as a single fit, it has 5 where 25 would take more than ``FEWER_BUDGET``. Two
+cores are to be through with all sources in four hours.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
 
-MOST = 100
-FEWER = 25
+import pandas as pd
+
+MOST, FEWER, FEWEST = 100, 25, 5
 
 BUDGET = 600.0
-"""Seconds of one core for 100 trials of a data set in a table of single fits."""
+"""Seconds of one core for 100 trials of a data set in a table."""
 
-SEARCH_BUDGET = 300.0
-"""The same in a table that searches for a parameter."""
+FEWER_BUDGET = 600.0
+"""The same for 25 trials in a table that searches."""
 
-FEWER_BUDGET = 950.0
-"""The same for 25 trials."""
+COLUMNS = ("fits", "questions", "weights", "weight folds", "slopes", "slope folds")
+"""Kinds of work in ``seconds.csv``: naive Bayes and EM; active naive Bayes; both stages of the
+search for a weight, on test rows and by cross-validation; and the search for a slope, both ways."""
 
-SECONDS = {
-    "audiology": 0.08, "balance-scale": 0.03, "dna": 0.32, "flare1": 0.025, "flare2": 0.045,
-    "kr-vs-kp": 0.11, "led7": 0.05, "marketing": 1.05, "mushroom": 0.17, "primary-tumor": 0.06,
-    "shuttle-landing-control": 0.02, "soybean-large": 0.12, "splice": 0.22, "threeOf9": 0.02,
-    "xd6": 0.02, "letter": 3.7, "magic04": 0.17, "pendigits": 0.8, "sleep": 6.6, "vowel": 0.04,
-    "waveform-noise": 0.12, "arcene": 0.8, "madelon": 0.3, "spambase": 0.1, "synthetic": 0.025,
-    "diabetes": 0.02, "climate-model-simulation-crashes": 0.02, "musk1": 0.025,
-    "blood-transfusion": 0.02,
-}  # fmt: skip
-"""Processor seconds of a trial of NB and SSNB on one core of an AMD EPYC that had other work to do
-beside it."""
-
-OTHERS = 0.015
-"""Of any other data set at hand, with what naive Bayes and the store take."""
-
-FITS = {
-    "4.1": 10, "4.2": 10, "4.3": 10, "4.4": 10, "4.5": 25, "4.6": 25, "5.3": 12, "5.4": 12,
-    "5.5": 12, "5.6": 45, "6.3": 2, "6.4": 2, "6.5": 2, "6.6": 2,
-}  # fmt: skip
-"""How many times the cost of NB and SSNB a trial of a table has; the others have about one.
-
-Measured with three trials of 13 to 20 data sets per table. The fits of a search run side by side,
-so that it takes less than their number; on small data sets it is half of this.
-"""
-
-SEARCHES = {
-    "4.5": {
-        "kr-vs-kp": 2.0, "mushroom": 4.3, "magic04": 6.9, "arcene": 30.0, "madelon": 13.0,
-        "spambase": 4.9, "soybean-large": 1.9, "splice": 12.5, "dna": 6.5, "marketing": 56.0,
-        "waveform-noise": 4.9, "pendigits": 49.0,
-    },
-    "5.4": {
-        "kr-vs-kp": 0.95, "mushroom": 3.6, "magic04": 5.3, "arcene": 5.0, "madelon": 1.3,
-        "spambase": 1.4,
-    },
-    "5.6": {
-        "kr-vs-kp": 5.5, "mushroom": 22.5, "magic04": 37.0, "arcene": 40.0, "madelon": 8.7,
-        "spambase": 10.4,
-    },
-}  # fmt: skip
-"""Processor seconds of a trial of one search on large data sets, where folds and sorts take longer
-than on small ones: one trial each. That of arcene is half of what it took before its fits were held
-a few at a time."""
-
-SAME = {"4.6": "4.5", "5.3": "5.4", "5.5": "5.4"}
-"""Tables with the same search on other data sets, or with another mean."""
-
-TAKEN = {
-    "4.3": 0.75, "4.4": 0.7, "4.6": 0.6, "5.6": 0.7, "6.1": 0.45, "6.2": 0.55, "6.3": 0.6,
-    "6.4": 0.8,
-}  # fmt: skip
-"""What long runs took of these costs, where it was much less: the seconds on the page of S1, with a
-store that held NB already. It enters the estimate of the time, but not the number of trials."""
+WORK = {
+    **dict.fromkeys(("3.3", "3.4", "3.5", "3.6"), ("fits",)),
+    **dict.fromkeys(("4.1", "4.2", "4.3", "4.4"), ("fits", "weights")),
+    **dict.fromkeys(("4.5", "4.6"), ("fits", "weight folds")),
+    **dict.fromkeys(("5.3", "5.4", "5.5"), ("fits", "slopes")),
+    "5.6": ("fits", "slope folds"),
+    **dict.fromkeys(("6.1", "6.2"), ("questions",)),
+    **dict.fromkeys(("6.3", "6.4", "6.5", "6.6"), ("fits", "questions")),
+}
+"""What a trial of a table does."""
 
 SHARED = {"5.5": "5.4"}
 """A table that needs hardly a fit when another one has been run with the same store."""
 
 
+@cache
+def seconds() -> pd.DataFrame:
+    """Processor seconds of one trial of each data set and kind of work, by ``studies.measure``.
+
+    One core of an Intel Xeon at 2.5 GHz that had other work to do beside it.
+    """
+    return pd.read_csv(Path(__file__).with_name("seconds.csv"), index_col="dataset")
+
+
 def trials_of(number: str, names: Iterable[str]) -> dict[str, int]:
-    """Number of trials of each data set of a table; 0 leaves it out.
+    """Number of trials of each data set of a table.
 
     Examples
     --------
     >>> from studies.costs import trials_of
     >>> trials_of("3.4", ["iris", "pendigits", "sleep"])
     {'iris': 100, 'pendigits': 100, 'sleep': 25}
-    >>> trials_of("4.1", ["iris", "pendigits", "letter", "sleep"])
-    {'iris': 100, 'pendigits': 25, 'letter': 25, 'sleep': 0}
+    >>> trials_of("4.5", ["iris", "magic04", "sleep"])
+    {'iris': 100, 'magic04': 25, 'sleep': 5}
     """
-    found = {name: _trials(cost_of(number, name), number[0] in "45") for name in names}
-    if number == "5.5":
-        # α of a data set is that of all others: they have the same trials, or are left out.
-        return {name: n if n == MOST else 0 for name, n in found.items()}
-    return found
+    return {name: _trials(cost_of(number, name), number[0] in "45") for name in names}
 
 
 def cost_of(number: str, name: str) -> float:
-    """Processor seconds of a trial of a data set in a table."""
+    """Processor seconds of a trial of a data set in a table; 0 for those that are not at hand."""
     original = name.removesuffix("-twin")
-    measured = SEARCHES.get(SAME.get(number, number), {})
-    if original in measured:
-        return measured[original]
-    return SECONDS.get(original, OTHERS) * FITS.get(number, 1)
+    if original not in seconds().index:
+        return 0.0
+    return sum(float(seconds()[kind][original]) for kind in WORK[number])
 
 
-def _trials(seconds: float, is_search: bool) -> int:
-    if MOST * seconds <= (SEARCH_BUDGET if is_search else BUDGET):
+def _trials(cost: float, is_search: bool) -> int:
+    if MOST * cost <= BUDGET:
         return MOST
-    return FEWER if not is_search or FEWER * seconds <= FEWER_BUDGET else 0
+    return FEWER if not is_search or FEWER * cost <= FEWER_BUDGET else FEWEST
 
 
 def expected_seconds(number: str, names: Iterable[str]) -> float:
-    """Processor seconds that a table takes with these data sets."""
-    if number in SHARED:
+    """Processor seconds that a table of S1 takes with these data sets; 0 where it is not known."""
+    if number in SHARED or number not in WORK:
         return 0.0
-    seconds = sum(n * cost_of(number, name) for name, n in trials_of(number, names).items())
-    return seconds * TAKEN.get(number, 1.0)
+    return sum(n * cost_of(number, name) for name, n in trials_of(number, names).items())
 
 
 WHOLE = {

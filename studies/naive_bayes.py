@@ -203,16 +203,20 @@ def transfer_run(table: Table, run: Run, datasets: list[str]) -> Outcome:
     name = table.methods[-1]
     if len(datasets) < 2:
         raise ValueError(f"Table {table.id} takes α from the other data sets: give at least two.")
-    best, _ = search_slopes(run, datasets, "beta")
+    best: dict[str, float] = {}
+    runs: dict[str, Run] = {}
+    for n, some in run.groups(table, datasets).items():
+        runs |= dict.fromkeys(some, replace(run, n_trials=n))
+        best |= search_slopes(runs[some[0]], some, "beta")[0]
     medians: Any = transfer_parameter(best)
-    chosen = {name: float(medians[name]) for name in datasets}
-    frames = [run.compare({"NB": NB, "SSNB": SSNB}, sources(datasets), CURVE)]
-    for dataset in datasets:
+    chosen = {each: float(medians[each]) for each in best}
+    frames = []
+    for dataset, own in runs.items():
         slope = chosen[dataset]
         method = {slope_name(slope, "beta"): NaiveBayesCurve(slope=slope, mean="beta")}
-        frame = run.compare(method, sources([dataset]), CURVE)
-        frames.append(frame.assign(method=name))
-    choices = {(each, name): f"α = {chosen[each]:.4g}" for each in datasets}
+        frames.append(own.compare({"NB": NB, "SSNB": SSNB}, sources([dataset]), CURVE))
+        frames.append(own.compare(method, sources([dataset]), CURVE).assign(method=name))
+    choices = {(each, name): f"α = {chosen[each]:.4g}" for each in best}
     return Outcome(pd.concat(frames, ignore_index=True), choices)
 
 
@@ -286,6 +290,7 @@ def add(
             reading=" and ".join(readings),
             redrawn="synthetic data sets" in title,
             trials=trials_of(number, datasets),
+            together=number == "5.5",
         )
     )
 

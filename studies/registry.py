@@ -141,6 +141,9 @@ class Table:
     trials : dict
         Number of trials of a data set, where it is not that of the protocol; 0 leaves it out
         unless a number of trials is asked for.
+    together : bool, default=False
+        Whether a data set needs the others: ``run`` then gets all of them, and asks
+        :meth:`Run.groups` for their numbers of trials.
     needs : callable
         The name in :func:`leaven.datasets.list_available` of a data set.
     """
@@ -162,6 +165,7 @@ class Table:
     reading: str = ""
     redrawn: bool = False
     trials: Mapping[str, int] = field(default_factory=dict)
+    together: bool = False
 
     @property
     def id(self) -> str:

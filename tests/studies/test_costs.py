@@ -10,48 +10,66 @@ import pandas as pd
 import pytest
 
 import studies
-from studies import TABLES, Run, reproduce
-from studies.costs import (
-    BUDGET,
-    FEWER_BUDGET,
-    SEARCH_BUDGET,
-    SECONDS,
-    cost_of,
-    expected_seconds,
-    trials_of,
-)
+from studies import TABLES, Run, costs, measure, naive_bayes, reproduce
+from studies.costs import BUDGET, FEWER_BUDGET, cost_of, expected_seconds, seconds, trials_of
 from studies.registry import Outcome
 
 
 @pytest.mark.parametrize("number", ["4.2", "4.6", "5.4"])
 def test_no_data_set_exceeds_the_budget_of_a_search(number: str) -> None:
-    for name, n in trials_of(number, [*SECONDS, "iris"]).items():
-        budget = {100: SEARCH_BUDGET, 25: FEWER_BUDGET, 0: 0.0}[n]
-        assert n * cost_of(number, name) <= budget
-        if n == 0:  # 25 trials would have been too much
-            assert 25 * cost_of(number, name) > FEWER_BUDGET
+    found = trials_of(number, seconds().index)
+    assert set(found.values()) <= {100, 25, 5}
+    for name, n in found.items():
+        cost = cost_of(number, name)
+        if n < 100:  # ten minutes
+            assert 100 * cost > BUDGET
+        if n < 25:
+            assert 25 * cost > FEWER_BUDGET
+        assert n == 5 or n * cost <= {100: BUDGET, 25: FEWER_BUDGET}[n]
 
 
 def test_a_table_of_single_fits_has_25_trials_where_100_take_more_than_ten_minutes() -> None:
-    for name, n in trials_of("3.4", [*SECONDS, "iris"]).items():
+    found = trials_of("3.4", seconds().index)
+    for name, n in found.items():
         assert n == (100 if 100 * cost_of("3.4", name) <= BUDGET else 25)
+    assert {found["sleep"], found["iris"]} == {25, 100}
 
 
-def test_by_hand() -> None:
-    # 6.6 s: 100 take 660 s; 10 * 0.8 s = 8 s: 25 in 950 s; 6.6 s * 10 = 66 s: not 25.
-    assert trials_of("3.4", ["sleep", "letter"]) == {"sleep": 25, "letter": 100}
-    assert trials_of("4.1", ["pendigits", "sleep"]) == {"pendigits": 25, "sleep": 0}
-    assert cost_of("6.3", "dna") == 2 * cost_of("3.3", "dna")  # NB asks, and EM is fitted
-    assert trials_of("3.6", ["sleep-twin"]) == {"sleep-twin": 25}
-    assert cost_of("4.6", "marketing") == cost_of("4.5", "marketing") == 56.0  # measured
-    assert expected_seconds("3.4", ["sleep"]) == 165.0
-    assert expected_seconds("6.1", ["dna"]) < 100 * cost_of("6.1", "dna")  # what long runs took
-    assert expected_seconds("5.5", ["blogger"]) == 0.0  # table 5.4 has run its fits
+def test_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = {"fits": 2.0, "questions": 5.0, "weights": 20.0, "weight folds": 90.0}
+    frame = pd.DataFrame([row, dict.fromkeys(row, 0.5)], index=["large", "small"])
+    monkeypatch.setattr(costs, "seconds", lambda: frame)
+    assert cost_of("3.4", "large") == cost_of("3.6", "large-twin") == 2.0
+    assert cost_of("6.1", "large") == 5.0
+    assert cost_of("6.3", "large") == 7.0  # NB asks, and EM is fitted
+    assert cost_of("4.1", "large") == 22.0
+    assert trials_of("4.1", ["large", "small"]) == {"large": 25, "small": 100}  # 550 s, 100 s
+    assert trials_of("4.6", ["large", "small"]) == {"large": 5, "small": 100}
+    assert trials_of("6.3", ["large", "small", "far"]) == {"large": 25, "small": 100, "far": 100}
+    assert cost_of("4.1", "far") == 0.0  # not at hand, never measured
+    assert expected_seconds("4.1", ["large", "small"]) == 25 * 22.0 + 100 * 1.0
+    assert expected_seconds("5.5", ["large"]) == 0.0  # table 5.4 has run its fits
 
 
-def test_all_sets_of_the_transfer_have_the_same_trials() -> None:
-    found = trials_of("5.5", ["blogger", "arcene", "madelon"])
-    assert found == {"blogger": 100, "arcene": 0, "madelon": 100}  # arcene: 100 take 500 s
+def test_every_data_set_at_hand_has_its_seconds() -> None:
+    kinds = seconds()
+    assert list(kinds.columns) == list(costs.COLUMNS)
+    for number in ("3.3", "3.4"):
+        assert {*TABLES[f"S1-{number}"].here()} <= {*kinds.index}
+    assert (kinds[["fits", "questions", "weights", "weight folds"]] > 0).all(axis=None)
+    with_slopes = kinds["slopes"].notna()
+    assert {*kinds.index[with_slopes]} <= {*TABLES["S1-5.4"].datasets}
+    assert kinds.loc[with_slopes, "slope folds"].notna().all()
+
+
+def test_the_seconds_are_those_of_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    measure.main(["wine"])  # comes with scikit-learn
+    header, row = capsys.readouterr().out.splitlines()
+    assert header == ",".join(["dataset", *costs.COLUMNS])
+    name, *cells = row.split(",")
+    assert name == "wine"
+    assert all(float(cell) > 0 for cell in cells[:4])
+    assert cells[4:] == ["", ""]  # three classes
 
 
 def test_groups_of_a_run() -> None:
@@ -61,6 +79,34 @@ def test_groups_of_a_run() -> None:
     # Who asks for a number of trials gets it everywhere.
     assert Run(n_trials=7).groups(table, names) == {7: names}
     assert Run(quick=True).groups(table, names) == {3: names}
+
+
+def test_a_table_whose_data_sets_need_each_other_gets_all_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+
+    def search(run: Run, names: list[str], mean: str) -> tuple[dict[str, float], pd.DataFrame]:
+        asked.append((run.n_trials, list(names), mean))
+        return {name: {"a": 1.0, "b": 4.0, "c": 16.0}[name] for name in names}, pd.DataFrame()
+
+    def compare(run: Run, methods: dict, data: dict, protocol: object) -> pd.DataFrame:
+        (name,), n = data, run.n_trials
+        rows = [{"dataset": name, "method": m, "trial": t} for m in methods for t in range(n)]
+        return pd.DataFrame(rows)
+
+    monkeypatch.setattr(naive_bayes, "search_slopes", search)
+    monkeypatch.setattr(Run, "compare", compare)
+    table = replace(TABLES["S1-5.5"], trials={"a": 3, "b": 2, "c": 3})
+    assert table.together
+    outcome = table.run(table, Run(), ["a", "b", "c"])
+    assert asked == [(3, ["a", "c"], "beta"), (2, ["b"], "beta")]
+    # The median of the others, whatever their number of trials.
+    method = table.methods[-1]
+    assert outcome.choices["b", method] == "α = 4"  # of 1 and 16, in the middle of their logarithms
+    assert outcome.choices["a", method] == "α = 8"
+    counts = outcome.results[outcome.results["method"] == method].groupby("dataset").size()
+    assert counts.to_dict() == {"a": 3, "b": 2, "c": 3}
 
 
 def test_parts_of_a_table_are_one_table(monkeypatch: pytest.MonkeyPatch) -> None:
