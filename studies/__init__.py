@@ -5,13 +5,11 @@ The studies use leaven as anyone could, by its public names, and are not part of
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
-from joblib.externals.loky import get_reusable_executor
 
 from studies import (  # each registers its tables
     demonstrations,  # noqa: F401
@@ -27,6 +25,7 @@ from studies import (  # each registers its tables
 )
 from studies.agreement import RANKS_HEAD, join_numbers, rank_lines, read_numbers, write_numbers
 from studies.figures import can_draw, draw_cells
+from studies.parallel import add_seconds, end_workers, fill_stores, processor_seconds
 from studies.registry import (
     SOURCES,
     TABLES,
@@ -89,6 +88,8 @@ def reproduce(ids: Sequence[str], run: Run | None = None) -> list[Report]:
         check_datasets(run.datasets, tables)
     if run.store is not None:
         run.store.parent.mkdir(parents=True, exist_ok=True)
+        if run.n_jobs != 1:
+            fill_stores(tables, run)
     reports = []
     for table in tables:
         here = table.here()
@@ -106,8 +107,7 @@ def reproduce(ids: Sequence[str], run: Run | None = None) -> list[Report]:
                 continue
             outcome = join_outcomes(parts, names)
             if run.n_jobs != 1:
-                # The time of workers counts when they have ended.
-                get_reusable_executor().shutdown(wait=True)
+                end_workers()
             seconds = add_seconds(run.store, table.id, processor_seconds() - start)
             missing = [name for name in table.datasets if name not in here]
             reports.append(make_report(table, outcome, missing, seconds))
@@ -124,25 +124,6 @@ def join_outcomes(parts: Sequence[Outcome], names: Sequence[str]) -> Outcome:
     choices = {key: value for part in parts for key, value in part.choices.items()}
     errors = {key: value for part in parts for key, value in part.errors.items()}
     return Outcome(results.iloc[order].reset_index(drop=True), choices, errors=errors)
-
-
-def processor_seconds() -> float:
-    """Processor time of this process, and of those that it started and that have ended."""
-    return sum(os.times()[:4])
-
-
-def add_seconds(store: Path | None, table: str, seconds: float) -> float:
-    """Note processor time beside the store; return all that a table has taken with it.
-
-    A run that is stopped and resumed takes its time in parts, and the page is to state the sum.
-    """
-    if store is None:
-        return seconds
-    path = store.with_name(f"{store.stem}-seconds.txt")
-    with path.open("a", encoding="utf-8") as file:
-        file.write(f"{table} {seconds:.2f}\n")
-    noted = (line.split() for line in path.read_text(encoding="utf-8").splitlines())
-    return sum(float(spent) for each, spent in noted if each == table)
 
 
 def rewrite_pages(folder: Path) -> list[Path]:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-import studies
 from studies import TABLES, Run, costs, measure, naive_bayes, reproduce
 from studies.costs import BUDGET, FEWER_BUDGET, cost_of, expected_seconds, seconds, trials_of
+from studies.parallel import add_seconds
 from studies.registry import Outcome
 
 
@@ -57,9 +57,8 @@ def test_every_data_set_at_hand_has_its_seconds() -> None:
     for number in ("3.3", "3.4"):
         assert {*TABLES[f"S1-{number}"].here()} <= {*kinds.index}
     assert (kinds[["fits", "questions", "weights", "weight folds"]] > 0).all(axis=None)
-    with_slopes = kinds["slopes"].notna()
-    assert {*kinds.index[with_slopes]} <= {*TABLES["S1-5.4"].datasets}
-    assert kinds.loc[with_slopes, "slope folds"].notna().all()
+    with_slopes = {*kinds.index[(kinds[["slopes", "slope folds"]] > 0).all(axis=1)]}
+    assert with_slopes == {*TABLES["S1-5.4"].datasets} & {*kinds.index}
 
 
 def test_the_seconds_are_those_of_a_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,7 +143,7 @@ def test_the_time_of_parallel_jobs_counts() -> None:
 
 def test_seconds_add_up(tmp_path: Path) -> None:
     store = tmp_path / "r.sqlite"
-    assert studies.add_seconds(store, "S1-3.3", 2.5) == 2.5
-    assert studies.add_seconds(store, "S1-3.4", 10.0) == 10.0
-    assert studies.add_seconds(store, "S1-3.3", 1.25) == 3.75
-    assert studies.add_seconds(None, "S1-3.3", 1.0) == 1.0
+    assert add_seconds(store, "S1-3.3", 2.5) == 2.5
+    assert add_seconds(store, "S1-3.4", 10.0) == 10.0
+    assert add_seconds(store, "S1-3.3", 1.25) == 3.75
+    assert add_seconds(None, "S1-3.3", 1.0) == 1.0
