@@ -278,21 +278,23 @@ def ranks_of_sorted(keys: Any, bits: int, weights: Any, ranks: Any) -> None:
 
 @_jit
 def gaussian_model(
-    sums: Any, counts: Any, omitted: Any, epsilon: Any, least: float, model: Any
+    sums: Any, counts: Any, omitted: Any, epsilon: Any, least: float, lost: float, model: Any
 ) -> None:
     """See :func:`studies.curve_kernels.gaussian_model`."""
     coef, const, noise = model
     d, C, T = len(epsilon), counts.shape[0], counts.shape[1]
     for c in range(C):
-        inverse = 1.0 / np.where(counts[c] > 0, counts[c], 1.0)
         alive = counts[c] > 0
+        weight = np.where(alive, counts[c], 1.0)
+        inverse = 1.0 / weight
+        widened = weight / np.where(weight > lost, weight - lost, weight)
         of_c, noise_of_c = const[c], noise[c]
         for j in range(d):
             first, second, left_out = sums[j, c], sums[d + j, c], omitted[j]
             linear, quadratic, added = coef[j, c], coef[d + j, c], epsilon[j]
             for t in range(T):
                 mean = first[t] * inverse[t]
-                var = max(second[t] * inverse[t] - mean * mean, 0.0) + added
+                var = max(second[t] * inverse[t] - mean * mean, 0.0) * widened[t] + added
                 var = max(var, least) if alive[t] else 1.0
                 precision = 0.0 if left_out[t] else 1.0 / var
                 linear[t] = mean * precision

@@ -180,7 +180,8 @@ class GaussianFeatures:
     """``x`` and ``x²`` of features with mean 0 and variance 1 over the rows.
 
     ``log_scale`` takes densities back to the scale of the data: the rule to stop looks at the
-    objective in that scale.
+    objective in that scale. ``lost`` is taken off the weights that a sum of squares is divided
+    by: 0 is the maximum of the likelihood, 1 the unbiased variance.
     """
 
     F: NDArray[np.float64]
@@ -188,6 +189,7 @@ class GaussianFeatures:
     epsilon: NDArray[np.float64]
     log_scale: NDArray[np.float64]
     omit: bool = True
+    lost: float = 0.0
 
     @cached_property
     def design(self) -> NDArray[np.float64]:
@@ -237,7 +239,9 @@ class GaussianFeatures:
 
     def model(self, sums: NDArray[np.float64], counts: NDArray[np.float64], omitted: Any) -> Linear:
         """M-step: mean and variance of each class; a class without weight has those of all rows."""
-        coef, const, noise = gaussian_model(sums, counts, omitted, self.epsilon, MIN_VARIANCE)
+        coef, const, noise = gaussian_model(
+            sums, counts, omitted, self.epsilon, MIN_VARIANCE, self.lost
+        )
         const -= self.log_scale @ ~omitted
         return Linear(coef, const + noise, np.zeros(counts.shape[1]), noise)
 

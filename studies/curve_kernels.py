@@ -111,6 +111,7 @@ def gaussian_model(
     omitted: NDArray[np.bool_],
     epsilon: NDArray[np.float64],
     least: float,
+    lost: float = 0.0,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """M-step of Gaussian naive Bayes.
 
@@ -126,6 +127,9 @@ def gaussian_model(
         What is added to variances.
     least : float
         The least variance.
+    lost : float, default=0.0
+        Degrees of freedom: a sum of squares is divided by what the weights exceed it, or by the
+        weights where they do not.
 
     Returns
     -------
@@ -138,13 +142,14 @@ def gaussian_model(
     if fast is not None:
         coef = np.empty(sums.shape)
         const, noise = np.zeros(counts.shape), np.zeros(counts.shape)
-        fast.gaussian_model(sums, counts, omitted, epsilon, least, (coef, const, noise))
+        fast.gaussian_model(sums, counts, omitted, epsilon, least, lost, (coef, const, noise))
         return coef, const, noise
     alive = counts > 0
     weight = np.where(alive, counts, 1.0)
     mean = sums[:d] / weight
     added = epsilon[:, None, None]
-    var = np.maximum(sums[d:] / weight - mean**2, 0.0) + added
+    widened = weight / np.where(weight > lost, weight - lost, weight)
+    var = np.maximum(sums[d:] / weight - mean**2, 0.0) * widened + added
     var = np.where(alive, np.maximum(var, least), 1.0)
     kept = ~omitted[:, None, :]
     precision = kept / var

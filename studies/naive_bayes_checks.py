@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from leaven.evaluation import CurveProtocol, Split, label_schedule
 from studies.curve_em import GaussianFeatures
-from studies.curves import CurvePlan, NaiveBayesCurve, QueriedCurve
-from studies.data import TWIN
+from studies.curves import CurvePlan, NaiveBayesCurve
+from studies.data import SPREADS, TWIN
 from studies.naive_bayes import CURVE, FOLDS, NB, SPLIT, SSNB, VALIDATED, original, sources
 from studies.naive_bayes_readings import beside
+from studies.naive_bayes_twins import DRAWN, printed_draws, rows_of, run_draws
 from studies.published import published_areas
 from studies.registry import Outcome, Protocol, Run, Table, register
 
@@ -73,58 +74,92 @@ def printed_places() -> pd.DataFrame:
 
 # Variances
 
-VARIANCES = ("as they are", "a billionth added")
+LITERAL, ADDED, UNBIASED = "as they are", "a billionth added", "n - 1"
+VARIANCES = (LITERAL, ADDED, UNBIASED)
 """The tables have the variances of the equations. Leaven's classifiers, as scikit-learn, add a
-billionth of the largest variance of a feature to those of all."""
+billionth of the largest variance of a feature to those of all; and a sum of squares may be divided
+by the number of rows less one."""
+
+LEARNERS = {"NB": (0.0, False), "SSNB": (None, False), "ALNB": (0.0, True), "ALSSNB": (None, True)}
+"""Weight of unlabeled rows, and whether it asks."""
+
+VARIED = (
+    "blood-transfusion", "climate-model-simulation-crashes", "diabetes", "glass", "haberman",
+    "iris", "liver-disorders", "musk1", "new-thyroid", "spambase", "synthetic", "vowel", "wine",
+)  # fmt: skip
+"""The smaller continuous data sets at hand, and spambase."""
 
 
-class AddedVariance(NaiveBayesCurve):
-    """Curves of Gaussian naive Bayes that adds to variances; naive Bayes asks.
+class VariedCurve(NaiveBayesCurve):
+    """Curves of Gaussian naive Bayes with other variances; naive Bayes asks.
 
     Parameters
     ----------
+    variances : str
+        One of ``VARIANCES``.
     weight : float or None, default=0.0
     active : bool, default=False
     """
 
     asks_with_labeled = True
 
-    def __init__(self, *, weight: float | None = 0.0, active: bool = False) -> None:
+    def __init__(self, *, variances: str, weight: float | None = 0.0, active: bool = False) -> None:
         super().__init__(weight=weight, active=active)
+        self.variances = variances
 
     def curve_plan(self, X: Any) -> CurvePlan:
         """As for any curve, on features of their own."""
-        return replace(super().curve_plan(X), features=GaussianFeatures.make(np.asarray(X)))
+        plan = super().curve_plan(X)
+        if self.variances == ADDED:
+            return replace(plan, features=GaussianFeatures.make(np.asarray(X)))
+        assert isinstance(plan.features, GaussianFeatures)
+        lost = 1.0 if self.variances == UNBIASED else 0.0
+        return replace(plan, features=replace(plan.features, lost=lost))
 
 
 def variances_run(table: Table, run: Run, datasets: list[str]) -> Outcome:
-    """Passive and active learners with both variances; ALNB has no printed area on twins."""
+    """Passive and active learners with all variances, and on wine SSNB with the printed weight."""
     frames = []
     for name in datasets:
-        methods: dict[str, Any] = {}
-        for method, weight, active in (
-            ("NB", 0.0, False), ("SSNB", None, False), ("ALNB", 0.0, True), ("ALSSNB", None, True),
-        ):  # fmt: skip
-            if method == "ALNB" and name.endswith(TWIN):
-                continue
-            plain = NaiveBayesCurve(weight=weight, active=active)
-            methods[f"{method}, {VARIANCES[0]}"] = QueriedCurve() if method == "ALSSNB" else plain
-            methods[f"{method}, {VARIANCES[1]}"] = AddedVariance(weight=weight, active=active)
+        methods = {
+            f"{method}, {how}": VariedCurve(variances=how, weight=weight, active=active)
+            for method, (weight, active) in LEARNERS.items()
+            for how in VARIANCES
+        }
+        if name == "wine":
+            methods |= {
+                f"SSNB-λ, {how}": VariedCurve(variances=how, weight=WEIGHT) for how in VARIANCES
+            }
         frames.append(run.compare(methods, sources([name]), CURVE))
     return Outcome(pd.concat(frames, ignore_index=True))
 
 
 def printed_variances() -> pd.DataFrame:
-    """The published areas of data sets whose features have variances far apart."""
-    names = ("spambase", "wine", "diabetes", "blood-transfusion")
-    plain = pd.concat([published_areas(number) for number in ("3.4", "6.2", "6.4")])
-    twins = pd.concat([published_areas(number) for number in ("3.6", "6.6")])
-    twins = twins.rename(index=lambda name: f"{name}{TWIN}", level="dataset")
-    areas = pd.concat([plain, twins])
+    """The published areas of these data sets."""
+    areas = pd.concat([published_areas(number) for number in ("3.4", "6.2", "6.4")])
+    best = published_areas("4.1").loc[[("wine", "SSNB-lambda")]]
+    areas = pd.concat([areas, best.rename(index={"SSNB-lambda": "SSNB-λ"}, level="method")])
     areas = areas[~areas.index.duplicated()]  # NB is in several tables
-    return areas[
-        areas.index.isin([f"{name}{end}" for end in ("", TWIN) for name in names], "dataset")
-    ]
+    return areas[areas.index.get_level_values("dataset").isin(VARIED)]
+
+
+def unbiased_run(table: Table, run: Run, datasets: list[str]) -> Outcome:
+    """Several draws of synthetic data, with both ways to divide a sum of squares."""
+    rows: list[dict[str, Any]] = []
+    errors = {}
+    for dataset in datasets:
+        for how in (LITERAL, UNBIASED):
+            methods = {
+                method: VariedCurve(variances=how, weight=weight, active=active)
+                for method, (weight, active) in LEARNERS.items()
+                if method != "ALNB"  # printed nowhere
+            }
+            named = {f"{method}, {how}": each for method, each in methods.items()}
+            found = run_draws(run, original(dataset), SPREADS[0], named)
+            for shown, (areas, error) in found.items():
+                rows += rows_of(dataset, shown, areas)
+                errors[dataset, shown] = error
+    return Outcome(pd.DataFrame(rows), errors=errors)
 
 
 # Starts
@@ -192,24 +227,44 @@ def add_all() -> None:
             trials=dict.fromkeys(PLACES, MORE),
         )
     )
-    areas = printed_variances()
-    names = tuple(dict.fromkeys(areas.index.get_level_values("dataset")))
-    methods = ("NB", "SSNB", "ALNB", "ALSSNB")
+    methods = (*LEARNERS, "SSNB-λ")
     register(
         Table(
             "S1",
             "variances",
-            "Variances with and without what is added to them",
-            names,
+            "Three ways to take a variance",
+            VARIED,
             tuple(f"{method}, {how}" for method in methods for how in VARIANCES),
-            f"{SPLIT} Nothing is added to variances, as in the tables, or a billionth of the "
-            "largest variance of a feature to those of all: up to 6 % of the smallest one in these "
-            "data sets, and many times the smallest one in their twins. Naive Bayes asks for the "
-            "least confident rows. The published numbers are those of tables 3.4, 3.6, 6.2, 6.4 "
-            "and 6.6.",
-            pd.concat([beside(areas, VARIANCES, method) for method in methods]),
+            f"{SPLIT} Variances are those of the equations, as in the tables; or a billionth of "
+            "the largest variance of a feature is added to those of all, up to 6 % of the smallest "
+            "one in these data sets; or a weighted sum of squares is divided by the sum of the "
+            "weights less one. Naive Bayes asks for the least confident rows. λ on wine is the "
+            "printed one of table 4.1. The published numbers are those of tables 3.4, 4.1, 6.2 and "
+            "6.4.",
+            pd.concat([beside(printed_variances(), VARIANCES, method) for method in methods]),
             variances_run,
-            quick=("wine", f"wine{TWIN}"),
+            quick=("wine",),
+            trials={"spambase": 25},
+        )
+    )
+    areas = printed_draws()
+    twins = tuple(f"{name}{TWIN}" for name in (*VARIED, "breast-cancer-wisconsin"))
+    areas = areas[areas.index.get_level_values("dataset").isin(twins)]
+    methods = ("NB", "SSNB", "ALSSNB")
+    register(
+        Table(
+            "S1",
+            "unbiased",
+            "Synthetic data, and variances divided by n - 1",
+            twins,
+            tuple(f"{method}, {how}" for method in methods for how in (LITERAL, UNBIASED)),
+            f"{SPLIT} {DRAWN} Variances are those of the equations, as in the tables, or a "
+            "weighted sum of squares is divided by the sum of the weights less one. The published "
+            "numbers are those of tables 3.6 and 6.6.",
+            pd.concat([beside(areas, (LITERAL, UNBIASED), method) for method in methods]),
+            unbiased_run,
+            value="area",
+            quick=("iris-twin",),
             needs=original,
         )
     )

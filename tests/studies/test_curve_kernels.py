@@ -68,17 +68,23 @@ def test_classes(by: str, dtype: Any, distinct: bool) -> None:
     assert_allclose(logs, (times * logsumexp(q, axis=0)).sum(axis=1), rtol=tolerance)
 
 
-def test_model_of_normal_features(by: str) -> None:
+@pytest.mark.parametrize("lost", [0.0, 1.0])
+def test_model_of_normal_features(by: str, lost: float) -> None:
     rng = np.random.default_rng(2)
     X, weights = rng.normal(2.0, [1.0, 3.0, 0.01], (40, 3)), rng.random((40, 2, 2))
     weights[:, 1, 1] = 0.0
+    weights[:, 1, 0] *= 0.5 / weights[:, 1, 0].sum()
     epsilon, omitted = np.array([0.1, 0.2, 0.0]), np.zeros((3, 2), dtype=bool)
     omitted[1, 0] = True
     sums = np.einsum("nk,nct->kct", np.hstack([X, X**2]), weights)
-    coef, const, noise = gaussian_model(sums, weights.sum(axis=0), omitted, epsilon, 1e-150)
+    counts = weights.sum(axis=0)
+    coef, const, noise = gaussian_model(sums, counts, omitted, epsilon, 1e-150, lost)
     for c, t in ((0, 0), (1, 0), (0, 1)):
         mean = np.average(X, axis=0, weights=weights[:, c, t])
-        var = np.average((X - mean) ** 2, axis=0, weights=weights[:, c, t]) + epsilon
+        squares = weights[:, c, t] @ (X - mean) ** 2
+        # Half a row is not worth less than nothing.
+        total = counts[c, t]
+        var = squares / (total - lost if total > lost else total) + epsilon
         kept = ~omitted[:, t]
         expected = norm.logpdf(X, mean, np.sqrt(var))[:, kept].sum(axis=1)
         assert_allclose(np.hstack([X, X**2]) @ coef[:, c, t] + const[c, t], expected, rtol=1e-8)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import norm
 
 from leaven.generative import ClassPrior, SemiSupervisedGaussianNB
 from studies import TABLES, Run, reproduce
 from studies import naive_bayes_checks as checks
+from studies.curve_em import Fits, Settings, fit_all, log_joint
 from studies.curves import NaiveBayesCurve, QueriedCurve
 from studies.naive_bayes import CURVE
+from studies.naive_bayes_checks import ADDED, LITERAL, UNBIASED, VariedCurve
 from studies.published import published_areas
+
+SMOOTH = Settings(prior_smoothing=1.0)
 
 SPREAD = np.array([1.0, 1e6, 1e-3])
 """Standard deviations so far apart that a billionth of the largest variance is not small."""
@@ -32,8 +38,9 @@ def test_variances_as_they_are_need_no_scale(weight: float | None) -> None:
         found = method.curve_plan(rows).predict(codes, 2, order, (8, 50), test)
         return np.asarray((found != codes[test]).mean(axis=1))
 
-    plain, added = NaiveBayesCurve(weight=weight), checks.AddedVariance(weight=weight)
+    plain, added = NaiveBayesCurve(weight=weight), VariedCurve(variances=ADDED, weight=weight)
     assert (error(plain, X) == error(plain, X / SPREAD)).all()
+    assert (error(plain, X) == error(VariedCurve(variances=LITERAL, weight=weight), X)).all()
     # What is added to them hides the feature that tells the classes.
     assert error(added, X)[1] > error(plain, X)[1] + 0.1
     labels = np.where(np.arange(150) < 50, codes[:150], -1)
@@ -48,12 +55,26 @@ def test_variances_as_they_are_need_no_scale(weight: float | None) -> None:
             assert error(method, X)[1] == (found != codes[150:]).mean()
 
 
+def test_the_unbiased_variance_by_hand() -> None:
+    X, codes = rows(60, 3)
+    X = X / SPREAD
+    plan = VariedCurve(variances=UNBIASED).curve_plan(X)
+    features = plan.features.start(np.arange(40))
+    labels = codes[:40, None]
+    found = log_joint(features, fit_all(features, Fits(labels, np.ones(1), np.ones(1)), 2, SMOOTH))
+    for c in (0, 1):
+        own = X[:40][codes[:40] == c]
+        share = (len(own) + 1) / 42  # with the Laplace correction
+        density = norm.logpdf(X[:40], own.mean(axis=0), own.std(axis=0, ddof=1)).sum(axis=1)
+        assert_allclose(found[:, c, 0], density + np.log(share), rtol=1e-9)
+
+
 def test_naive_bayes_asks_for_both_learners() -> None:
     X, codes = rows(80, 1)
     order, test, sizes = np.arange(60), np.arange(60, 80), (8, 20, 40, 60)
     X = X / SPREAD  # nothing to speak of is added here, and both are alike
     for weight, usual in ((0.0, NaiveBayesCurve(active=True)), (None, QueriedCurve())):
-        added = checks.AddedVariance(weight=weight, active=True)
+        added = VariedCurve(variances=ADDED, weight=weight, active=True)
         found = added.curve_plan(X).predict(codes, 2, order, sizes, test)
         assert (found == usual.curve_plan(X).predict(codes, 2, order, sizes, test)).all()
 
@@ -88,6 +109,17 @@ def test_wine_runs_without_other_data() -> None:
     assert (report.cells["dataset"].unique() == ["wine", "wine, validation rows"]).all()
     assert TABLES["S1-trials"].trials["wine"] == 1_000
     report = reproduce(["S1-variances"], Run(n_trials=2, datasets=("wine",)))[0]
-    assert len(report.cells) == 8
-    report = reproduce(["S1-variances"], Run(n_trials=2, datasets=("wine-twin",)))[0]
-    assert len(report.cells) == 6  # ALNB has no printed area there
+    assert len(report.cells) == 15  # five learners, three ways
+    assert report.cells["published"].notna().all()
+    assert TABLES["S1-variances"].published["mean"]["wine", "SSNB-λ, n - 1"] == 0.255
+    report = reproduce(["S1-variances"], Run(n_trials=2, datasets=("iris",)))[0]
+    assert len(report.cells) == 12  # λ is printed for wine
+
+
+def test_unbiased_variances_on_several_draws() -> None:
+    table = TABLES["S1-unbiased"]
+    (report,) = reproduce([table.id], Run(n_trials=2, datasets=("iris-twin",)))
+    cells = report.cells.set_index("method")
+    assert list(cells.index) == list(table.methods)
+    assert cells.loc["NB, n - 1", "published"] == 0.067
+    assert (report.results.groupby("method").size() == 10).all()
