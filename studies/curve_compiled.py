@@ -1,7 +1,7 @@
 """The passes over class probabilities of :mod:`studies.curve_kernels`, compiled by numba.
 
 One pass over memory in place of five to ten, with an exponential that the compiler can put into
-vector instructions. Two to three times as fast on large data sets. Results are those of NumPy but
+vector instructions: two to three times as fast as NumPy, whose results they have but
 for rounding.
 """
 
