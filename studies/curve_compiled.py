@@ -226,12 +226,14 @@ def sigmoid_sums(x: Any, weights: Any, sums: Any) -> None:
 
 
 @_jit
-def shifts(slopes: Any, weights: Any, shares: Any, start: Any, low: Any, high: Any) -> None:
+def shifts(
+    slopes: Any, weights: Any, shares: Any, start: Any, low: Any, high: Any, steps: int
+) -> None:
     """See :func:`studies.curve_ranks.shifts`; ``start`` is overwritten by the shifts."""
     for t in range(len(slopes)):
         some, times, shift = slopes[t], weights[t], start[t]
         below, above = low[t], high[t]
-        for _ in range(60):
+        for _ in range(steps):
             total, slope = _share(some, times, shift)
             excess = total - shares[t]
             if abs(excess) <= 1e-13:

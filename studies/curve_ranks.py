@@ -180,7 +180,8 @@ def shifts(
     t = target - np.einsum("ij,ij->i", weights, slopes)[:, None]
     fast = compiled()
     if fast is not None:
-        fast.shifts(slopes, weights, share[:, 0], t[:, 0], low[:, 0], high[:, 0])
+        ends = low[:, 0], high[:, 0]
+        fast.shifts(slopes, weights, share[:, 0], t[:, 0], *ends, NEWTON_STEPS)
         return np.asarray(t)
     for _ in range(NEWTON_STEPS):
         q = sigmoid(slopes + t)

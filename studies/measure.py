@@ -1,8 +1,7 @@
 """What a trial of each kind costs: ``python -m studies.measure [DATA SET...]``.
 
 Prints the rows of ``studies/seconds.csv``, by which :mod:`studies.costs` gives each data set its
-number of trials. One trial of each kind on one core; all data sets take half an hour, most of it
-for letter and sleep.
+number of trials. One trial of each kind on one core, most of the time for letter and sleep.
 """
 
 from __future__ import annotations
@@ -16,20 +15,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from leaven.evaluation import CurveProtocol
 from studies.costs import COLUMNS
 from studies.curves import NaiveBayesCurve, fitted_together
 from studies.data import prepare
 from studies.naive_bayes import CURVE, FOLDS, SLOPES, SSNB, WEIGHTS, weights_around
-from studies.registry import TABLES, Protocol
+from studies.registry import TABLES
 
 BEST = 0.5
 """The weight around which the second stage of the search goes on here."""
 
 
-def one_trial(X: Any, codes: Any, protocol: Protocol, methods: Sequence[NaiveBayesCurve]) -> None:
+def one_trial(
+    X: Any, codes: Any, protocol: CurveProtocol, methods: Sequence[NaiveBayesCurve]
+) -> None:
     """Fit methods on the first split of a data set."""
-    assert not hasattr(protocol, "n_folds")
-    split: Any = protocol.split(codes, 0, continuous=not isinstance(X, pd.DataFrame))
+    split = protocol.split(codes, 0, continuous=not isinstance(X, pd.DataFrame))
     n_classes = int(codes.max()) + 1
     with fitted_together(methods if len(methods) > 1 else ()):
         for method in methods:
