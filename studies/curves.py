@@ -6,7 +6,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -61,26 +61,26 @@ CERTAINTY: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
 """How certain class probabilities are, by name: the smallest are asked for first."""
 
 
-def features_of(X: Any) -> Features:
+def features_of(X: Any, *, unbiased: bool = True) -> Features:
     """Features of a data set: those of the last one again, if it is the same object.
 
-    All trials of a comparison have the same data, which nothing changes on the way. Variances are
-    those of the equations: leaven's classifiers add a billionth of the largest one to all, which is
+    All trials of a comparison have the same data, which nothing changes on the way. Nothing is
+    added to variances: leaven's classifiers add a billionth of the largest one to all, which is
     much where one feature is in millions and another in hundredths.
     """
-    features: Features
-    if _last and _last[0]() is X:
-        features = _last[1]
-        return features
-    if isinstance(X, pd.DataFrame):
-        features = CategoricalFeatures.make(X)
-    else:
-        features = GaussianFeatures.make(np.asarray(X, dtype=np.float64), var_smoothing=0.0)
-    _last[:] = [weakref.ref(X), features]
+    if not (_last and _last[0]() is X):
+        if isinstance(X, pd.DataFrame):
+            categories = CategoricalFeatures.make(X)
+            _last[:] = [weakref.ref(X), categories, categories]
+        else:
+            numbers = GaussianFeatures.make(np.asarray(X, dtype=np.float64), var_smoothing=0.0)
+            _last[:] = [weakref.ref(X), numbers, replace(numbers, lost=1.0)]
+    features: Features = _last[2 if unbiased else 1]
     return features
 
 
 _last: list[Any] = []
+"""The last data set, and its features with variances divided by n and by n - 1."""
 
 
 class NaiveBayesCurve(BaseEstimator):
@@ -116,6 +116,9 @@ class NaiveBayesCurve(BaseEstimator):
     refined : bool, default=False
         Choose once more in steps of 0.01 around the best value (section 4.3); of equals the
         smallest is taken.
+    unbiased : bool, default=True
+        Divide a weighted sum of squares by the sum of the weights less one, as the numbers of the
+        source have it, and not by that sum, as its equations do (run S1-variances).
     max_iter : int, default=200
     tol : float, default=1e-6
     """
@@ -131,6 +134,7 @@ class NaiveBayesCurve(BaseEstimator):
         chosen: str | None = None,
         values: tuple[float, ...] = (),
         refined: bool = False,
+        unbiased: bool = True,
         max_iter: int = 200,
         tol: float = 1e-6,
     ) -> None:
@@ -142,6 +146,7 @@ class NaiveBayesCurve(BaseEstimator):
         self.chosen = chosen
         self.values = values
         self.refined = refined
+        self.unbiased = unbiased
         self.max_iter = max_iter
         self.tol = tol
 
@@ -150,7 +155,7 @@ class NaiveBayesCurve(BaseEstimator):
 
     def curve_plan(self, X: Any) -> CurvePlan:
         """What ``compare`` asks for to get all predictions of a trial at once."""
-        return CurvePlan(self, features_of(X))
+        return CurvePlan(self, features_of(X, unbiased=self.unbiased))
 
 
 class QueriedCurve(NaiveBayesCurve):
@@ -162,12 +167,13 @@ class QueriedCurve(NaiveBayesCurve):
     Parameters
     ----------
     weight : float or None, default=None
+    unbiased : bool, default=True
     """
 
     asks_with_labeled = True
 
-    def __init__(self, *, weight: float | None = None) -> None:
-        super().__init__(weight=weight, active=True)
+    def __init__(self, *, weight: float | None = None, unbiased: bool = True) -> None:
+        super().__init__(weight=weight, active=True, unbiased=unbiased)
 
 
 _searched: list[tuple[float, ...]] = []

@@ -251,6 +251,8 @@ READINGS = (
     (("3.3", "4.2", "4.4", "4.6", "5.3", "5.4", "5.5", "5.6", "6.1", "6.3"),
      "order of the classes in discrete sets, by NB in table 3.3"),
     (("3.6", "6.6"), "variance in place of the standard deviation, by NB in table 3.6"),
+    (("3.4", "3.6", "4.1", "4.3", "4.5", "5.3", "5.4", "5.5", "5.6", "6.2", "6.4", "6.6"),
+     "n - 1 in the variances of continuous sets, by tables 3.4, 3.6, 4.1, 6.2, 6.4 and 6.6"),
     (("5.4", "5.5", "5.6"), "position β, by SSNB-sigmoid in table 5.4"),
     (("4.5", "4.6", "5.6"), "start of the curves, by NB in these tables"),
 )  # fmt: skip

@@ -31,7 +31,7 @@ N_DRAWS = 10
 N_TRIALS = 10
 """Trials on each draw."""
 
-MOST_SECONDS = {"draws": 0.5, "twins": 2.0}
+MOST_SECONDS = {"draws": 0.2, "twins": 1.0}
 """Seconds of a trial of NB and SSNB above which a data set is left out. There are a hundred trials,
 of NB, SSNB and ALSSNB, or of NB alone under four readings."""
 

@@ -176,7 +176,7 @@ def test_a_whole_trial_is_that_of_the_public_estimator(weight: float) -> None:
         "weighting": "convex",
         "prior": ClassPrior(smoothing=1.0),
     }
-    method = NaiveBayesCurve(weight=weight)
+    method = NaiveBayesCurve(weight=weight, unbiased=False)
     agrees_with(SemiSupervisedCategoricalNB(**options), method, *discrete(70, 11))
     X = np.random.default_rng(5).normal(size=(90, 3))  # no value twice: no feature is left out
     codes = np.digitize(X @ [1.0, 0.5, -0.8] + np.sin(7 * X[:, 0]), [-0.7, 0.6])
@@ -193,7 +193,7 @@ def test_a_whole_trial_with_recalibration_is_that_of_the_public_estimator(mean: 
         recalibration=RankSigmoid(2.0, [1 - share, share] if mean == "true" else mean),
         prior=ClassPrior(smoothing=1.0),
     )
-    agrees_with(public, NaiveBayesCurve(slope=2.0, mean=mean), X, codes)
+    agrees_with(public, NaiveBayesCurve(slope=2.0, mean=mean, unbiased=False), X, codes)
 
 
 def test_cross_validation_chooses_as_tune_does() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.special import softmax
 from scipy.stats import norm
 
 from leaven.generative import ClassPrior, SemiSupervisedGaussianNB
@@ -38,7 +39,8 @@ def test_variances_as_they_are_need_no_scale(weight: float | None) -> None:
         found = method.curve_plan(rows).predict(codes, 2, order, (8, 50), test)
         return np.asarray((found != codes[test]).mean(axis=1))
 
-    plain, added = NaiveBayesCurve(weight=weight), VariedCurve(variances=ADDED, weight=weight)
+    plain = NaiveBayesCurve(weight=weight, unbiased=False)
+    added = VariedCurve(variances=ADDED, weight=weight)
     assert (error(plain, X) == error(plain, X / SPREAD)).all()
     assert (error(plain, X) == error(VariedCurve(variances=LITERAL, weight=weight), X)).all()
     # What is added to them hides the feature that tells the classes.
@@ -69,11 +71,48 @@ def test_the_unbiased_variance_by_hand() -> None:
         assert_allclose(found[:, c, 0], density + np.log(share), rtol=1e-9)
 
 
+@pytest.mark.parametrize("weight", [None, 0.3])
+def test_em_with_the_unbiased_variance_by_hand(weight: float | None) -> None:
+    """Row by row with SciPy's densities, and the tables have it unless they are told otherwise."""
+    X, codes = rows(80, 5)
+    X = X / SPREAD
+    order, test, n = np.arange(60), np.arange(60, 80), 12
+    of_labeled, of_others = (1.0, 1.0) if weight is None else (1.0 - weight, weight)
+    labeled = np.arange(60) < n
+    r = np.where(labeled[:, None], np.eye(2)[codes[:60]], 0.0)
+    r0, steps = r[:n], 200
+    for step in range(steps + 1):
+        # The start is naive Bayes of the labeled rows, which have no weight there.
+        w = r if step == 0 else r * np.where(labeled, of_labeled, of_others)[:, None]
+        total = w.sum(axis=0)
+        means = w.T @ X[:60] / total[:, None]
+        squares = np.stack([w[:, c] @ (X[:60] - means[c]) ** 2 for c in (0, 1)])
+        deviations = np.sqrt(squares / (total - 1.0)[:, None])
+        shares = (total + 1.0) / (total.sum() + 2.0)
+        logs = np.stack(
+            [norm.logpdf(X, m, s).sum(axis=1) for m, s in zip(means, deviations, strict=True)], 1
+        ) + np.log(shares)
+        r = softmax(logs[:60], axis=1)
+        r[:n] = r0
+    settings = {"weight": weight, "max_iter": steps, "tol": 0.0}
+    found = NaiveBayesCurve(**settings).curve_plan(X)
+    model = found.features.start(order)
+    labels = np.where(labeled, codes[:60], -1)[:, None]
+    fits = Fits(labels, np.array([of_labeled]), np.array([of_others]))
+    fitted = fit_all(model, fits, 2, Settings(1.0, steps, 0.0))
+    assert_allclose(log_joint(found.features.start(test), fitted)[:, :, 0], logs[60:], rtol=1e-8)
+    assert (found.predict(codes, 2, order, (n,), test)[0] == logs[60:].argmax(axis=1)).all()
+    literal = NaiveBayesCurve(**settings, unbiased=False).curve_plan(X)
+    fitted = fit_all(literal.features.start(order), fits, 2, Settings(1.0, steps, 0.0))
+    assert np.abs(log_joint(literal.features.start(test), fitted)[:, :, 0] - logs[60:]).max() > 0.01
+
+
 def test_naive_bayes_asks_for_both_learners() -> None:
     X, codes = rows(80, 1)
     order, test, sizes = np.arange(60), np.arange(60, 80), (8, 20, 40, 60)
     X = X / SPREAD  # nothing to speak of is added here, and both are alike
-    for weight, usual in ((0.0, NaiveBayesCurve(active=True)), (None, QueriedCurve())):
+    usual_ones = (NaiveBayesCurve(active=True, unbiased=False), QueriedCurve(unbiased=False))
+    for weight, usual in zip((0.0, None), usual_ones, strict=True):
         added = VariedCurve(variances=ADDED, weight=weight, active=True)
         found = added.curve_plan(X).predict(codes, 2, order, sizes, test)
         assert (found == usual.curve_plan(X).predict(codes, 2, order, sizes, test)).all()
