@@ -466,6 +466,21 @@ def update_page(page: str, sections: dict[str, str], *, source: str, as_html: bo
     return f"{text}\n</body></html>\n" if as_html else f"{text}\n"
 
 
+def in_minutes(seconds: float) -> str:
+    """Seconds as whole minutes, in words.
+
+    Examples
+    --------
+    >>> from studies.report import in_minutes
+    >>> in_minutes(20), in_minutes(50), in_minutes(150)
+    ('less than a minute', 'about 1 minute', 'about 2 minutes')
+    """
+    minutes = round(seconds / 60)
+    if minutes == 0:
+        return "less than a minute"
+    return f"about {minutes} minute{'' if minutes == 1 else 's'}"
+
+
 def listing(tables: Sequence[Table]) -> list[str]:
     """All tables with their titles and data, a line each, after the sources they are of."""
     lines = []
@@ -479,7 +494,7 @@ def listing(tables: Sequence[Table]) -> list[str]:
             line = f"  {table.id:8} {table.title} {counted}"
             if table.trials or table.id in WHOLE:
                 seconds = WHOLE.get(table.id) or expected_seconds(table.number, here)
-                line, total = f"{line}, about {seconds / 60:.0f} minutes", total + seconds
+                line, total = f"{line}, {in_minutes(seconds)}", total + seconds
             lines.append(line)
         if total:
             lines.append(f"  The tables with a time take {total / 3600:.1f} hours of one core.")
