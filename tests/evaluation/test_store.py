@@ -82,6 +82,27 @@ def test_rows_come_in_the_order_of_the_keys() -> None:
     assert frame["trial"].tolist() == [0, 0, 1, 1] * 2
 
 
+@pytest.mark.parametrize("most", [900, 1])
+def test_only_the_methods_that_are_asked_for_are_read(
+    tmp_path: Path, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("leaven.evaluation._store.MOST_PARAMETERS", most)
+    path = tmp_path / "s.sqlite"
+    with Store(path) as store:
+        for method in "abc":
+            store.add(result(0, method), version="1")
+        whole = store.frame()
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE scores SET error = 0.5 WHERE method = 'b' AND n_labeled = 9")
+    with Store(path) as store:
+        for method in "ac" if most > 1 else "":
+            expected = whole[whole["method"] == method].reset_index(drop=True)
+            pd.testing.assert_frame_equal(store.frame([("d", method, 0)]), expected)
+        for methods in ("b", "ab", "ac" if most == 1 else "cb"):
+            with pytest.raises(ValueError, match="trial 0 of 'b' on 'd' is not what was written"):
+                store.frame([("d", method, 0) for method in methods])
+
+
 def test_other_settings_are_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
     with Store(path) as store:

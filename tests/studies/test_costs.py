@@ -21,14 +21,14 @@ def test_no_data_set_exceeds_the_budget_of_a_search(number: str) -> None:
     assert set(found.values()) <= {100, 25, 5}
     for name, n in found.items():
         cost = cost_of(number, name)
-        if n < 100:  # ten minutes
+        if n < 100:
             assert 100 * cost > BUDGET
         if n < 25:
             assert 25 * cost > FEWER_BUDGET
         assert n == 5 or n * cost <= {100: BUDGET, 25: FEWER_BUDGET}[n]
 
 
-def test_a_table_of_single_fits_has_25_trials_where_100_take_more_than_ten_minutes() -> None:
+def test_a_table_of_single_fits_has_25_trials_where_100_exceed_the_budget() -> None:
     found = trials_of("3.4", seconds().index)
     for name, n in found.items():
         assert n == (100 if 100 * cost_of("3.4", name) <= BUDGET else 25)

@@ -245,40 +245,55 @@ class Store:
             self._connection.executemany(f"INSERT INTO scores VALUES ({marks})", rows)
 
     def frame(self, keys: Iterable[Key] | None = None) -> pd.DataFrame:
-        """All results, or those of some trials in their order, as one tidy table."""
+        """All results, or those of some trials in their order, as one tidy table.
+
+        Of a store with other methods, only those that are asked for are read and checked.
+        """
+        place = None if keys is None else {key: i for i, key in enumerate(keys)}
+        of_methods, methods = self._where_method(place)
         # With "AS": SQLite finds columns in any case of letters, and gives the names of the file.
         select = ", ".join(
             f"{'trials.' * (name in {'dataset', 'method', 'trial'})}{name} AS {name}"
             for name in COLUMNS
         )
         with _reading(self.path):
-            self._compare_checksums()
+            self._compare_checksums(of_methods, methods)
             frame = pd.read_sql_query(
                 f"SELECT {select} FROM trials LEFT JOIN scores USING (dataset, method, trial) "
-                "ORDER BY trials.dataset, trials.method, trials.trial, n_labeled",
+                f"{of_methods} ORDER BY trials.dataset, trials.method, trials.trial, n_labeled",
                 self._connection,
+                params=methods,
             )
         kinds = {"trial": "int64", "n_labeled": "Int64", **dict.fromkeys(SCORES, "float64")}
         frame = frame.astype(kinds)
-        if keys is None:
+        if place is None:
             return frame
-        place = {key: i for i, key in enumerate(keys)}
         rows = zip(frame["dataset"], frame["method"], frame["trial"], strict=True)
         places = pd.Series([place.get(key, -1) for key in rows], index=frame.index, dtype="int64")
         kept = places[places >= 0].sort_values(kind="stable").index
         return frame.loc[kept].reset_index(drop=True)
 
-    def _compare_checksums(self) -> None:
+    @staticmethod
+    def _where_method(keys: Iterable[Key] | None) -> tuple[str, tuple[str, ...]]:
+        """A condition that a trial is of the methods of some keys, and its parameters."""
+        methods = tuple({} if keys is None else dict.fromkeys(method for _, method, _ in keys))
+        if not methods or len(methods) > MOST_PARAMETERS:
+            return "", ()
+        return f"WHERE method IN ({', '.join('?' * len(methods))})", methods
+
+    def _compare_checksums(self, of_methods: str, methods: tuple[str, ...]) -> None:
         """Refuse a file in which a trial is not what was written."""
         scores: dict[Key, list[dict[str, Any]]] = {}
         columns = ("n_labeled", *SCORES)
-        ask = f"SELECT dataset, method, trial, {', '.join(columns)} FROM scores ORDER BY n_labeled"
-        for dataset, method, trial, *row in self._connection.execute(ask):
+        ask = f"SELECT dataset, method, trial, {', '.join(columns)} FROM scores {of_methods} "
+        for dataset, method, trial, *row in self._connection.execute(
+            f"{ask} ORDER BY n_labeled", methods
+        ):
             entry = dict(zip(columns, row, strict=True))
             scores.setdefault((dataset, method, trial), []).append(entry)
-        ask = "SELECT dataset, method, trial, status, message, version, checksum FROM trials"
+        ask = "SELECT dataset, method, trial, status, message, version, checksum FROM trials "
         for dataset, method, trial, status, message, version, written in self._connection.execute(
-            ask
+            ask + of_methods, methods
         ):
             rows = scores.pop((dataset, method, trial), [])
             found = TrialResult(dataset, method, trial, status, message, rows)
@@ -293,6 +308,8 @@ class Store:
     def _writing(self) -> _Transaction:
         return _Transaction(self)
 
+
+MOST_PARAMETERS = 900  # SQLite takes 999 in builds of before 2020
 
 _RESTORE = "Restore the file, or remove it and run again."
 
