@@ -503,11 +503,26 @@ class _Block:
         open_sums, logs = np.empty(packed.shape), np.empty(packed.shape[2])
         for which, design in self._designs(packed):
             open_sums[..., which], logs[which] = self._class_sums(packed, which, design)
+        self._keep_alike(open_sums)
         open_sums *= self.weight
         sums, counts = self.features.unpack(open_sums)
         objective = np.einsum("kct,kct->t", self.fixed_sums, model.coef) + model.penalty
         objective += (self.fixed_counts * model.const).sum(axis=0) + self.weight * logs
         return sums + self.fixed_sums, counts + self.fixed_counts, objective
+
+    def _keep_alike(self, sums: NDArray[np.float64]) -> None:
+        """Give classes without a label equal shares of their expected sums.
+
+        They start with the same parameters, so EM never tells them apart, but rounding would: in
+        single precision within a few steps, and in another way on each processor.
+        """
+        is_empty = self.fixed_counts == 0.0
+        n_empty = is_empty.sum(axis=0)
+        fits = np.flatnonzero(n_empty > 1)
+        if len(fits):
+            part, mask = sums[..., fits], is_empty[:, fits]
+            share = np.einsum("kct,ct->kt", part, mask) / n_empty[fits]
+            sums[..., fits] = np.where(mask, share[:, None], part)
 
     def _class_sums(
         self, packed: NDArray[np.float64], which: NDArray[np.intp], design: NDArray[Any]

@@ -216,6 +216,29 @@ def test_a_class_without_a_label_can_be_predicted() -> None:
     assert_allclose(found, np.array([2 / 27, 1 / 12]) / (2 / 27 + 1 / 12))
 
 
+@pytest.mark.parametrize("n_classes", [5, 7])
+def test_classes_without_a_label_stay_alike(
+    n_classes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # They start with the same parameters, and EM has no reason to tell them apart. Rounding has:
+    # products of matrices round their last columns in another way than the first ones.
+    rng = np.random.default_rng(3)
+    groups = rng.integers(0, n_classes, 400)
+    noise = (rng.random((400, 12)) < 0.3) * rng.integers(0, 4, (400, 12))
+    X = pd.DataFrame(((groups[:, None] + noise) % 4).astype(str)).astype("category")
+    features = CategoricalFeatures.make(X)
+    # One to seven rows of the first class have labels.
+    fits = plain(labels_at(np.zeros(400, dtype=int), [1, 2, 3, 4, 5, 6, 7]))
+    steps = {"max_iter": 200, "tol": 0.0}
+    exact = posterior(features, fits, n_classes, **steps)
+    monkeypatch.setattr(curve_em, "SINGLE_ROWS", 1)
+    single = posterior(features, fits, n_classes, **steps)
+    assert not np.array_equal(single, exact)  # else it was not in use
+    assert_allclose(single, exact, atol=1e-3)
+    for found in (exact, single):
+        assert_allclose(found[:, 2:], found[:, 1:-1], rtol=1e-9)
+
+
 def test_a_single_row_of_a_class_has_no_variance() -> None:
     X, codes = numbers(20, 0)
     with pytest.raises(ValueError, match="needs at least two"):
