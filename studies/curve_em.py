@@ -42,7 +42,7 @@ a row has thousands of features: beyond, M-steps of arcene take twice as long.""
 FEWEST_FITS = 16
 """Fits that are held at a time however many coefficients they have."""
 
-CHUNK_ELEMENTS = 1 << 16
+CHUNK_ELEMENTS = 1 << 17
 """Class probabilities of one pass over some rows: they stay in the cache of a core."""
 
 RANKED_ELEMENTS = 1 << 15
@@ -64,6 +64,9 @@ precision."""
 MOST_CANCELED = 1e7
 """How many times a log-likelihood its parts may be: 9 digits are left, and the rule to stop looks
 at 6."""
+
+LANES = 8
+"""Columns that a product of matrices takes at a time; those that are left over are slow."""
 
 TIE = 1e-9
 """Classes whose log-probabilities differ by less are equally probable."""
@@ -416,29 +419,32 @@ class _Block:
         self.may_be_single = recalibrate is None and len(self.design) >= SINGLE_ROWS
 
     @cached_property
-    def single_design(self) -> NDArray[np.float32]:
+    def single(self) -> Design:
         """The design in single precision."""
-        return self.design.astype(np.float32)
+        return Design.make(self.design.astype(np.float32))
+
+    @cached_property
+    def double(self) -> Design:
+        """The design in double precision."""
+        return Design.make(self.design)
 
     @cached_property
     def usual(self) -> NDArray[np.float64]:
         """The usual size of each column of the design."""
         return np.asarray(np.sqrt((self.design**2).sum(axis=0) / max(1, len(self.design))))
 
-    def _designs(
-        self, packed: NDArray[np.float64]
-    ) -> Iterator[tuple[NDArray[np.intp], NDArray[Any]]]:
+    def _designs(self, packed: NDArray[np.float64]) -> Iterator[tuple[NDArray[np.intp], Design]]:
         """The fits whose models need the features in one precision, and the features in it."""
         every = np.arange(packed.shape[2])
         if not self.may_be_single:
-            yield every, self.design
+            yield every, self.double
             return
         sizes = np.einsum("k,kct->ct", self.usual, np.abs(packed)).max(axis=0)
         is_single = sizes <= SINGLE_SIZE
         if is_single.any():
-            yield every[is_single], self.single_design
+            yield every[is_single], self.single
         if not is_single.all():
-            yield every[~is_single], self.design
+            yield every[~is_single], self.double
 
     def _model(self, sums: NDArray[np.float64], counts: NDArray[np.float64]) -> Linear:
         model = self.features.model(sums, counts, self.omitted)
@@ -525,7 +531,7 @@ class _Block:
             sums[..., fits] = np.where(mask, share[:, None], part)
 
     def _class_sums(
-        self, packed: NDArray[np.float64], which: NDArray[np.intp], design: NDArray[Any]
+        self, packed: NDArray[np.float64], which: NDArray[np.intp], design: Design
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Expected sums of the design for some fits, and the log-likelihood of the open rows."""
         rows = _OpenRows(
@@ -545,12 +551,38 @@ class _Block:
 
 
 @dataclass(frozen=True)
+class Design:
+    """Features of rows, laid out for the two products of an E-step.
+
+    Parameters
+    ----------
+    across : array of shape (n_columns, n_rows)
+        On the right of the product that gives log-probabilities.
+    padded : array of shape (n_rows, n_columns or more)
+        On the right of the product that sums up; columns of zeros fill up vector registers.
+    """
+
+    across: NDArray[Any]
+    padded: NDArray[Any]
+
+    @classmethod
+    def make(cls, design: NDArray[Any]) -> Design:
+        """Lay out features of shape (n_rows, n_columns)."""
+        n, K = design.shape
+        # One column more than registers hold is cheaper than registers of zeros.
+        wide = K if K < 2 * LANES or K % LANES <= 1 else -(-K // LANES) * LANES
+        padded = np.zeros((n, wide), dtype=design.dtype)
+        padded[:, :K] = design
+        return cls(np.ascontiguousarray(design.T), padded)
+
+
+@dataclass(frozen=True)
 class _OpenRows:
     """What E-steps of T fits need of the rows without a label.
 
     Parameters
     ----------
-    design : array of shape (n_rows, n_columns)
+    design : Design
         In the precision of the products.
     counts : array of shape (T, n_rows)
         How often each row counts.
@@ -559,7 +591,7 @@ class _OpenRows:
     recalibrate : RankSigmoids or None
     """
 
-    design: NDArray[Any]
+    design: Design
     counts: NDArray[np.float32]
     distinct: bool
     recalibrate: RankSigmoids | None
@@ -569,13 +601,15 @@ class _OpenRows:
         maps = None if self.recalibrate is None else self.recalibrate.take(which)
         return replace(self, counts=self.counts[which], recalibrate=maps)
 
-    def chunks(self, width: int) -> Iterator[tuple[int, NDArray[Any]]]:
+    def chunks(self, width: int) -> Iterator[tuple[int, Design]]:
         """Features of some rows after others, and before them the place of the first row."""
-        n, K = self.design.shape
+        across, padded = self.design.across, self.design.padded
+        K, n = across.shape
         # Ranks need all rows at once; few rows are not worth the sum over all columns.
         step = n if self.recalibrate is not None else max(4 * K, CHUNK_ELEMENTS // width)
         for low in range(0, n, step):
-            yield low, self.design[low : low + step]
+            some = slice(low, low + step)
+            yield low, Design(across[:, some], padded[some])
 
 
 def any_classes(
@@ -585,17 +619,18 @@ def any_classes(
     K, C, T = packed.shape
     # Classes first and rows last: both products are those of whole matrices, and so are sums
     # and maxima over the classes.
-    coef = packed.transpose(1, 2, 0).reshape(C * T, K).astype(rows.design.dtype, copy=False)
-    sums, logs = np.zeros((C * T, K)), np.zeros(T)
+    design = rows.design
+    coef = packed.transpose(1, 2, 0).reshape(C * T, K).astype(design.across.dtype, copy=False)
+    sums, logs = np.zeros((C * T, design.padded.shape[1])), np.zeros(T)
     for first, some in rows.chunks(C * T):
-        q = np.matmul(coef, some.T).reshape(C, T, -1)
+        q = np.matmul(coef, some.across).reshape(C, T, -1)
         odds = None if rows.recalibrate is None else q[1] - q[0]
         logs += by_classes(q, rows.counts, first, rows.distinct)
         if rows.recalibrate is not None and odds is not None:
             np.multiply(rows.counts, rows.recalibrate.transform(odds, rows.counts), out=q[1])
             np.subtract(rows.counts, q[1], out=q[0])
-        sums += np.matmul(q.reshape(C * T, -1), some)
-    return sums.reshape(C, T, K).transpose(2, 0, 1), logs
+        sums += np.matmul(q.reshape(C * T, -1), some.padded)
+    return sums[:, :K].reshape(C, T, K).transpose(2, 0, 1), logs
 
 
 def two_classes(
@@ -623,15 +658,16 @@ def _by_rows(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Sums over the open rows of ``f tanh h``, ``|h|`` and ``log(1 + exp(-2 |h|))``."""
     K, T = half.shape
-    difference, spread, logs = np.zeros((T, K)), np.zeros(T), np.zeros(T)
-    half = half.T.astype(rows.design.dtype, copy=False)
+    design = rows.design
+    difference, spread, logs = np.zeros((T, design.padded.shape[1])), np.zeros(T), np.zeros(T)
+    half = half.T.astype(design.across.dtype, copy=False)
     for first, some in rows.chunks(T):
-        h = half @ some.T
+        h = half @ some.across
         more_spread, more_logs = by_log_odds(h, rows.counts, first, rows.distinct)
         spread += more_spread
         logs += more_logs
-        difference += h @ some
-    return difference.T, spread, logs
+        difference += h @ some.padded
+    return difference[:, :K].T, spread, logs
 
 
 def _by_fits(
@@ -642,10 +678,10 @@ def _by_fits(
     Ranks need all rows at once, so that some fits follow others here, not some rows.
     """
     assert rows.recalibrate is not None
-    T = half.shape[1]
+    K, T = half.shape
     spread, logs = np.empty(T), np.empty(T)
-    signed = half.T @ rows.design.T
-    step = max(1, RANKED_ELEMENTS // len(rows.design))
+    signed = half.T @ rows.design.across
+    step = max(1, RANKED_ELEMENTS // signed.shape[1])
     for low in range(0, T, step):
         which = slice(low, low + step)
         h, counts = signed[which], rows.counts[which]
@@ -654,4 +690,4 @@ def _by_fits(
         q *= 2.0
         q -= 1.0
         np.multiply(q, counts, out=h)
-    return (signed @ rows.design).T, spread, logs
+    return (signed @ rows.design.padded)[:, :K].T, spread, logs
