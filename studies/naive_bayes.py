@@ -252,7 +252,7 @@ READINGS = (
      "order of the classes in discrete sets, by NB in table 3.3"),
     (("3.6", "6.6"), "variance in place of the standard deviation, by NB in table 3.6"),
     (("3.4", "3.6", "4.1", "4.3", "4.5", "5.3", "5.4", "5.5", "5.6", "6.2", "6.4", "6.6"),
-     "n - 1 in the variances of continuous sets, by tables 3.4, 3.6, 4.1, 6.2, 6.4 and 6.6"),
+     "n - 1 in the variances, by synthetic data in 3.6 and 6.6 and by wine in 4.1"),
     (("5.4", "5.5", "5.6"), "position β, by SSNB-sigmoid in table 5.4"),
     (("4.5", "4.6", "5.6"), "start of the curves, by NB in these tables"),
 )  # fmt: skip
