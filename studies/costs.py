@@ -1,9 +1,7 @@
 """How many trials a data set of Saeed (2018) gets, by what a trial costs.
 
 The source has 100 trials of everything. Here a data set has 100 trials in a table if they take at
-most ``BUDGET``, else 25. In a table that searches for a parameter, which takes 10 to 200 times as
-long as a single fit, it has 5 where 25 would take more than ``FEWER_BUDGET``. Two cores of the
-machine of ``seconds.csv`` are to be through with all sources in four hours.
+most ten minutes of one core, else 25.
 """
 
 from __future__ import annotations
@@ -14,15 +12,10 @@ from pathlib import Path
 
 import pandas as pd
 
-MOST, FEWER, FEWEST = 100, 25, 5
+MOST, FEWER = 100, 25
 
-BUDGET = 240.0
-"""Seconds of one core for 100 trials of a data set in a table.
-
-They are those of ``seconds.csv``: an Intel Xeon at 2.5 GHz takes more than ten minutes for them."""
-
-FEWER_BUDGET = 600.0
-"""The same for 25 trials in a table that searches."""
+BUDGET = 600.0
+"""Seconds of one core for 100 trials of a data set in a table, by ``seconds.csv``."""
 
 COLUMNS = ("fits", "questions", "weights", "weight folds", "slopes", "slope folds")
 """Kinds of work in ``seconds.csv``: naive Bayes and EM; active naive Bayes; both stages of the
@@ -59,12 +52,10 @@ def trials_of(number: str, names: Iterable[str]) -> dict[str, int]:
     Examples
     --------
     >>> from studies.costs import trials_of
-    >>> trials_of("3.4", ["iris", "pendigits", "sleep"])
-    {'iris': 100, 'pendigits': 100, 'sleep': 25}
     >>> trials_of("4.5", ["iris", "magic04", "sleep"])
-    {'iris': 100, 'magic04': 25, 'sleep': 5}
+    {'iris': 100, 'magic04': 100, 'sleep': 25}
     """
-    return {name: _trials(cost_of(number, name), number[0] in "45") for name in names}
+    return {name: MOST if MOST * cost_of(number, name) <= BUDGET else FEWER for name in names}
 
 
 def cost_of(number: str, name: str) -> float:
@@ -73,12 +64,6 @@ def cost_of(number: str, name: str) -> float:
     if original not in seconds().index:
         return 0.0
     return sum(float(seconds()[kind][original]) for kind in WORK[number])
-
-
-def _trials(cost: float, is_search: bool) -> int:
-    if MOST * cost <= BUDGET:
-        return MOST
-    return FEWER if not is_search or FEWER * cost <= FEWER_BUDGET else FEWEST
 
 
 def expected_seconds(number: str, names: Iterable[str]) -> float:
@@ -90,15 +75,15 @@ def expected_seconds(number: str, names: Iterable[str]) -> float:
 
 WHOLE = {
     "S0-2.1": 415, "S0-2.2": 425, "S0-2.3": 440, "S0-readings": 60, "S0-3.3": 33, "S0-3.4": 85,
-    "S0-3.5": 495, "S0-3.6": 10, "S0-3.7": 10, "S0-3.8": 130, "S1-positions": 100,
-    "S1-figure-3.2": 25, "S1-figures-3.3-3.5": 50, "S1-orders": 130, "S1-soybean": 250,
-    "S1-omitted": 135, "S1-versions": 20, "S1-queries": 400, "S1-draws": 600, "S1-digits": 15,
-    "S1-trials": 210, "S1-variances": 470, "S1-unbiased": 260, "S1-starts": 85,
-    "S1-twins": 160, "S1-certainty": 300, "S2-1": 255, "S2-1-entropy": 30, "S2-figure-3": 1880,
+    "S0-3.5": 495, "S0-3.6": 10, "S0-3.7": 10, "S0-3.8": 130, "S1-positions": 30,
+    "S1-figure-3.2": 30, "S1-figures-3.3-3.5": 30, "S1-orders": 30, "S1-soybean": 55,
+    "S1-omitted": 50, "S1-versions": 25, "S1-queries": 150, "S1-draws": 360, "S1-digits": 10,
+    "S1-trials": 70, "S1-variances": 160, "S1-unbiased": 90, "S1-starts": 30,
+    "S1-twins": 225, "S1-certainty": 150, "S2-1": 255, "S2-1-entropy": 30, "S2-figure-3": 1880,
     "S2-figure-4": 35,
     "S2-bandwidth": 130, "S4-documents": 200, "S4-figure-14": 15, "S4-figures-1-7": 15,
     "S4-alpha": 110, "S4-digits": 100, "S4-networks": 540, "S4-lenet": 30,
     "S4-figures-26-29": 295, "S4-figures-39-41": 75, "S4-figure-32": 1200,
 }  # fmt: skip
-"""Processor seconds of other tables with all of their trials; those of the readings of S1 are
-scaled up from runs with fewer. Most are those of an AMD EPYC; the Xeon takes twice as long."""
+"""Processor seconds of other tables with all of their trials: those of S1 on the machine of
+``seconds.csv``, those of other sources on machines that take up to three times as long."""
