@@ -13,6 +13,7 @@ import pandas as pd
 
 from studies import (  # each registers its tables
     demonstrations,  # noqa: F401
+    digit_shapes,  # noqa: F401
     generative_framework,  # noqa: F401
     harmonic_fields,  # noqa: F401
     naive_bayes,  # noqa: F401

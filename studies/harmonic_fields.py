@@ -201,20 +201,30 @@ def reduce_images(images: NDArray[Any], side: int) -> NDArray[np.float64]:
     return np.asarray(np.einsum("pi,nij,qj->npq", R, images, R, optimize=True))
 
 
-@lru_cache(maxsize=4)
-def digits(problem: str, share: int) -> tuple[NDArray[np.float64], NDArray[Any]]:
-    """Images of 16 × 16 pixels from 0 to 255, and their classes."""
+def digit_images(problem: str, share: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Images of MNIST, of 28 × 28 pixels from 0 to 255, and their digits."""
     bunch = load("mnist")
-    y = np.asarray(bunch.target).astype(int)
+    y = np.asarray(bunch.target).astype(np.intp)
     order = random_order(len(y), 2)
     sizes = PROBLEMS[problem]
     kept = [order[y[order] == digit][: size // share] for digit, size in enumerate(sizes)]
     rows = np.sort(np.concatenate(kept))
-    images = np.asarray(bunch.data)[rows].reshape(-1, 28, 28)[:, 4:24, 4:24].astype(float)
-    classes = y[rows].astype(str)
-    if problem == "odd against even":
-        classes = np.where(y[rows] % 2 == 1, "odd", "even")
-    return reduce_images(images, SIDE).reshape(len(rows), -1), classes
+    return np.asarray(bunch.data)[rows].reshape(-1, 28, 28).astype(float), y[rows]
+
+
+def filled_part(images: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The 20 × 20 pixels that digits of MNIST fill, reduced to 16 × 16."""
+    return reduce_images(images[:, 4:24, 4:24], SIDE)
+
+
+@lru_cache(maxsize=4)
+def digits(problem: str, share: int) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """Images of 16 × 16 pixels from 0 to 255, and their classes."""
+    images, y = digit_images(problem, share)
+    classes = (
+        np.where(y % 2 == 1, "odd", "even") if problem == "odd against even" else y.astype(str)
+    )
+    return filled_part(images).reshape(len(y), -1), classes
 
 
 def pixels(problem: str, share: int) -> NDArray[np.float64]:

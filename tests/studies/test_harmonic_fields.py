@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from leaven.graph import AnisotropicGaussian, FullGraph
 from studies import TABLES, Run, reproduce
+from studies.digit_shapes import SHAPES, shaped_digits, stretched, without_slant
 from studies.harmonic_fields import (
     RandomProtocol,
     VotedPerceptron,
@@ -27,7 +28,7 @@ needs_data = pytest.mark.skipif(
 def test_every_figure_is_registered():
     ids = [known for known in TABLES if known.startswith("S2-")]
     figures = [f"S2-figure-{i}" for i in range(2, 7)]  # 1 is a drawing without results
-    assert sorted(ids) == ["S2-1", "S2-1-entropy", "S2-bandwidth", *figures]
+    assert sorted(ids) == ["S2-1", "S2-1-entropy", "S2-bandwidth", *figures, "S2-shapes"]
     for known in ids:
         table = TABLES[known]
         assert table.quick
@@ -121,3 +122,45 @@ def test_digits_have_the_class_sizes_of_the_source():
     assert_array_equal(np.unique(y, return_counts=True)[1],
                        [455, 213, 129, 100, 754, 970, 275, 585, 166, 353])  # fmt: skip
     assert 0 <= X.min() <= X.max() <= 255
+
+
+def bar(slant: float) -> np.ndarray:
+    """An image with a bar through its middle that leans by ``slant`` pixels a row."""
+    rows, columns = np.indices((28, 28)) - 13.5
+    return 200.0 * np.clip(2.5 - np.abs(columns - slant * rows), 0, 1) * (np.abs(rows) < 9)
+
+
+@pytest.mark.parametrize("slant", [-0.4, 0.25, 0.5])
+def test_a_slanted_bar_is_set_upright(slant):
+    upright = without_slant(bar(slant)[None])[0]
+    rows, columns = np.indices((28, 28)) - 13.5
+    total = upright.sum()
+    assert (
+        abs((upright * rows * columns).sum() / total) < 0.3
+    )  # (slant * variance of the rows) was 7 or more
+    assert_allclose(
+        [(upright * rows).sum() / total, (upright * columns).sum() / total], 0, atol=0.1
+    )
+    assert_allclose(upright, bar(0.0), atol=60)  # an edge is spread over two pixels
+    assert np.abs(bar(slant) - bar(0.0)).max() > 150
+
+
+def test_a_box_is_stretched_to_the_frame():
+    image = np.zeros((28, 28))
+    image[3:7, 10:12] = [[100, 200], [100, 200], [40, 80], [40, 80]]
+    assert_allclose(stretched(image[None], 2), [[[100, 200], [40, 80]]])
+    assert_allclose(stretched(image[None], 4)[0, :, 0], [100, 100, 40, 40])
+
+
+@needs_data
+def test_shapes_are_those_of_the_same_digits():
+    plain, y = shaped_digits(SHAPES[0], 5)
+    X, classes = digits("1 against 2", 5)
+    assert_array_equal(plain, X)
+    for shape in SHAPES[1:]:
+        other, same = shaped_digits(shape, 5)
+        assert_array_equal(same, classes)
+        assert other.shape == plain.shape
+        # Ones lean more differently than twos: upright ones are more alike.
+        spread = [each[y == "1"].var(axis=0).sum() for each in (plain, other)]
+        assert spread[1] < 0.8 * spread[0] if shape == SHAPES[1] else spread[1] > spread[0]
