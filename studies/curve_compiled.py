@@ -280,7 +280,14 @@ def ranks_of_sorted(keys: Any, bits: int, weights: Any, ranks: Any) -> None:
 
 @_jit
 def gaussian_model(
-    sums: Any, counts: Any, omitted: Any, epsilon: Any, least: float, lost: float, model: Any
+    sums: Any,
+    counts: Any,
+    omitted: Any,
+    epsilon: Any,
+    center: Any,
+    least: float,
+    lost: float,
+    model: Any,
 ) -> None:
     """See :func:`studies.curve_kernels.gaussian_model`."""
     coef, const, noise = model
@@ -295,7 +302,7 @@ def gaussian_model(
             first, second, left_out = sums[j, c], sums[d + j, c], omitted[j]
             linear, quadratic, added = coef[j, c], coef[d + j, c], epsilon[j]
             for t in range(T):
-                mean = first[t] * inverse[t]
+                mean = first[t] * inverse[t] if alive[t] else center[j]
                 var = max(second[t] * inverse[t] - mean * mean, 0.0) * widened[t] + added
                 var = max(var, least) if alive[t] else 1.0
                 precision = 0.0 if left_out[t] else 1.0 / var

@@ -61,6 +61,13 @@ precision: its error is then below 1e-2, of no account beside the thousands of r
 up. Narrow variances, as those of two labeled rows, are above it. Sums over rows are in double
 precision."""
 
+DEVIATIONS = 3.0
+"""How far from the mean of a class, in its standard deviations, the features of a row are that may
+belong to it although there are classes that are not narrow."""
+
+OFTEN = 0.05
+"""Share of the rows that have one value of a feature, from which on it is the origin."""
+
 MOST_CANCELED = 1e7
 """How many times a log-likelihood its parts may be: 9 digits are left, and the rule to stop looks
 at 6."""
@@ -162,6 +169,10 @@ class CategoricalFeatures:
     def omitted(self, labels: NDArray[np.intp], n_classes: int) -> None:
         """No category is ever left out: the pseudo-counts see to those without a row."""
 
+    def near_sizes(self, packed: NDArray[np.float64]) -> NDArray[np.float64]:
+        """No row is further away than another: the usual sizes tell all there is."""
+        return np.full(packed.shape[1:], np.inf)
+
     def model(self, sums: NDArray[np.float64], counts: NDArray[np.float64], omitted: Any) -> Linear:
         """M-step ``θ_jc(s) = (N_jc(s) + alpha) / (N_c + alpha S_j)``.
 
@@ -180,17 +191,21 @@ class CategoricalFeatures:
 
 @dataclass(frozen=True)
 class GaussianFeatures:
-    """``x`` and ``x²`` of features with mean 0 and variance 1 over the rows.
+    """``x`` and ``x²`` of features with variance 1 over the rows.
 
-    ``log_scale`` takes densities back to the scale of the data: the rule to stop looks at the
-    objective in that scale. ``lost`` is taken off the weights that a sum of squares is divided
-    by: 0 is the maximum of the likelihood, 1 the unbiased variance.
+    Their origin is the mean or, where it is frequent, the most frequent value: classes with a
+    narrow variance are there, and ``(x - mean)² / var`` from a product loses digits elsewhere.
+    ``center`` is the mean over the rows. ``log_scale`` takes densities back to the scale of the
+    data: the rule to stop looks at the objective in that scale. ``lost`` is taken off the weights
+    that a sum of squares is divided by: 0 is the maximum of the likelihood, 1 the unbiased
+    variance.
     """
 
     F: NDArray[np.float64]
     pattern: NDArray[np.intp]
     epsilon: NDArray[np.float64]
     log_scale: NDArray[np.float64]
+    center: NDArray[np.float64]
     omit: bool = True
     lost: float = 0.0
 
@@ -214,9 +229,10 @@ class GaussianFeatures:
         """Features of the rows of ``X``; ``omit`` leaves out those constant in some class."""
         variance = X.var(axis=0)
         scale = np.sqrt(np.where(variance > 0, variance, 1.0))
-        Z = (X - X.mean(axis=0)) / scale
+        center = (X.mean(axis=0) - (origin := origins(X))) / scale
+        Z = (X - origin) / scale
         epsilon = var_smoothing * variance.max() / scale**2
-        return cls(np.hstack([Z, Z**2]), np.arange(len(X)), epsilon, np.log(scale), omit)
+        return cls(np.hstack([Z, Z**2]), np.arange(len(X)), epsilon, np.log(scale), center, omit)
 
     def start(self, rows: NDArray[np.intp]) -> GaussianFeatures:
         """Features of some rows."""
@@ -240,13 +256,31 @@ class GaussianFeatures:
                     result[:, t] |= members.min(axis=0) == members.max(axis=0)
         return result
 
+    def near_sizes(self, packed: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum of the terms of the log-probability of rows near a class, of shape (n_classes, T)."""
+        d = len(self.epsilon)
+        linear, precision = packed[:d], -2.0 * packed[d : 2 * d]
+        # m² / var of features that are not left out.
+        ratio = np.divide(linear**2, precision, out=np.zeros_like(linear), where=precision > 0)
+        return np.asarray(0.5 * ((np.sqrt(ratio) + DEVIATIONS) ** 2).sum(axis=0))
+
     def model(self, sums: NDArray[np.float64], counts: NDArray[np.float64], omitted: Any) -> Linear:
         """M-step: mean and variance of each class; a class without weight has those of all rows."""
         coef, const, noise = gaussian_model(
-            sums, counts, omitted, self.epsilon, MIN_VARIANCE, self.lost
+            sums, counts, omitted, self.epsilon, self.center, MIN_VARIANCE, self.lost
         )
         const -= self.log_scale @ ~omitted
         return Linear(coef, const + noise, np.zeros(counts.shape[1]), noise)
+
+
+def origins(X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The most frequent value of each feature, or its mean where no value is frequent."""
+    result = np.array(X.mean(axis=0))
+    for j in range(X.shape[1]):
+        values, counts = np.unique(X[:, j], return_counts=True)
+        if counts.max() >= OFTEN * len(X):
+            result[j] = values[counts.argmax()]
+    return result
 
 
 Features: TypeAlias = CategoricalFeatures | GaussianFeatures
@@ -439,8 +473,13 @@ class _Block:
         if not self.may_be_single:
             yield every, self.double
             return
-        sizes = np.einsum("k,kct->ct", self.usual, np.abs(packed)).max(axis=0)
-        is_single = sizes <= SINGLE_SIZE
+        is_small = np.einsum("k,kct->ct", self.usual, np.abs(packed)) <= SINGLE_SIZE
+        is_single = is_small.all(axis=0)
+        if self.C > 2 and not is_single.all():
+            # Rows that are far from a narrow class belong to another one, whatever their terms
+            # there: with two classes the same product has both.
+            is_near = self.features.near_sizes(packed) <= SINGLE_SIZE
+            is_single |= is_small.any(axis=0) & is_near.all(axis=0)
         if is_single.any():
             yield every[is_single], self.single
         if not is_single.all():

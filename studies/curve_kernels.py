@@ -110,6 +110,7 @@ def gaussian_model(
     counts: NDArray[np.float64],
     omitted: NDArray[np.bool_],
     epsilon: NDArray[np.float64],
+    center: NDArray[np.float64],
     least: float,
     lost: float = 0.0,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
@@ -120,11 +121,12 @@ def gaussian_model(
     sums : array of shape (2 n_features, n_classes, T)
         Of the features and of their squares.
     counts : array of shape (n_classes, T)
-        A class without weight has mean 0 and variance 1, those of all rows.
+        A class without weight has the mean ``center`` and variance 1, those of all rows.
     omitted : bool array of shape (n_features, T)
         Features that are left out.
     epsilon : array of shape (n_features,)
         What is added to variances.
+    center : array of shape (n_features,)
     least : float
         The least variance.
     lost : float, default=0.0
@@ -142,11 +144,13 @@ def gaussian_model(
     if fast is not None:
         coef = np.empty(sums.shape)
         const, noise = np.zeros(counts.shape), np.zeros(counts.shape)
-        fast.gaussian_model(sums, counts, omitted, epsilon, least, lost, (coef, const, noise))
+        fast.gaussian_model(
+            sums, counts, omitted, epsilon, center, least, lost, (coef, const, noise)
+        )
         return coef, const, noise
     alive = counts > 0
     weight = np.where(alive, counts, 1.0)
-    mean = sums[:d] / weight
+    mean = np.where(alive, sums[:d] / weight, center[:, None, None])
     added = epsilon[:, None, None]
     widened = weight / np.where(weight > lost, weight - lost, weight)
     var = np.maximum(sums[d:] / weight - mean**2, 0.0) * widened + added

@@ -11,6 +11,7 @@ from scipy.special import expit, logsumexp, softmax
 from scipy.stats import norm, rankdata
 
 from studies import curve_em, curve_kernels, curve_ranks
+from studies.curve_em import Fits
 from studies.curve_kernels import by_classes, by_log_odds, gaussian_model
 from studies.curve_ranks import RankSigmoids, sigmoid_sums, weighted_ranks
 from tests.studies.test_curve_em import categories, convex, labels_at, numbers, plain, posterior
@@ -78,7 +79,8 @@ def test_model_of_normal_features(by: str, lost: float) -> None:
     omitted[1, 0] = True
     sums = np.einsum("nk,nct->kct", np.hstack([X, X**2]), weights)
     counts = weights.sum(axis=0)
-    coef, const, noise = gaussian_model(sums, counts, omitted, epsilon, 1e-150, lost)
+    center = np.array([0.5, -2.0, 3.0])
+    coef, const, noise = gaussian_model(sums, counts, omitted, epsilon, center, 1e-150, lost)
     for c, t in ((0, 0), (1, 0), (0, 1)):
         mean = np.average(X, axis=0, weights=weights[:, c, t])
         squares = weights[:, c, t] @ (X - mean) ** 2
@@ -89,8 +91,8 @@ def test_model_of_normal_features(by: str, lost: float) -> None:
         expected = norm.logpdf(X, mean, np.sqrt(var))[:, kept].sum(axis=1)
         assert_allclose(np.hstack([X, X**2]) @ coef[:, c, t] + const[c, t], expected, rtol=1e-8)
         assert noise[c, t] == pytest.approx(-0.5 * (epsilon / var)[kept].sum())
-    # Without weight: the standard normal distribution.
-    expected = norm.logpdf(X).sum(axis=1)
+    # Without weight: the mean and the variance of all rows.
+    expected = norm.logpdf(X, center).sum(axis=1)
     assert_allclose(np.hstack([X, X**2]) @ coef[:, 1, 1] + const[1, 1], expected, rtol=1e-12)
 
 
@@ -137,6 +139,57 @@ def test_fits_by_numba_are_those_by_numpy(
     monkeypatch.setattr(curve_kernels, "compiled", lambda: None)
     monkeypatch.setattr(curve_ranks, "compiled", lambda: None)
     assert_allclose(found, posterior(features, fits, n_classes, *maps), atol=1e-8)
+
+
+def three_groups(scale: float) -> tuple[np.ndarray, np.ndarray]:
+    """Two wide classes, and one that has nearly always the value 7 of a feature of digits."""
+    rng = np.random.default_rng(4)
+    codes = np.concatenate([np.arange(3), np.arange(3), rng.integers(0, 3, 994)])
+    X = rng.normal(size=(1000, 3)) + codes[:, None]
+    X[:, 2] = np.where(codes == 2, 7.0, rng.integers(0, 10, 1000))
+    X[codes == 2, 2] += scale * rng.choice([-1, 0, 1], (codes == 2).sum(), p=[0.01, 0.98, 0.01])
+    return X, codes
+
+
+def precision(features: curve_em.Features, fits: Fits, n_classes: int) -> type:
+    """Of the first E-step."""
+    block = curve_em._Block(features, fits, n_classes, curve_em.Settings(1.0), None)
+    packed = features.pack(block.start.coef, block.start.const)
+    [(which, design)] = block._designs(packed)
+    assert len(which) == packed.shape[2]
+    return design.across.dtype.type
+
+
+def test_narrow_classes_at_the_origin_are_in_single_precision(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, codes = three_groups(1e-3)
+    fits = convex(labels_at(codes, [300, 500]), [0.5, 0.9])
+    assert curve_em.origins(X)[2] == 7.0
+    assert_allclose(curve_em.origins(X)[:2], X[:, :2].mean(axis=0))
+    features = curve_em.GaussianFeatures.make(X)
+    steps = {"max_iter": 20, "tol": 0.0}
+    exact = posterior(features, fits, 3, **steps)
+    assert precision(features, fits, 3) == np.float64  # few rows
+    monkeypatch.setattr(curve_em, "SINGLE_ROWS", 1)
+    assert precision(features, fits, 3) == np.float32
+    assert_allclose(posterior(features, fits, 3, **steps), exact, atol=1e-4)
+    # From the mean as the origin, (x - mean)² / var would lose all of seven digits.
+    monkeypatch.setattr(curve_em, "origins", lambda X: X.mean(axis=0))
+    features = curve_em.GaussianFeatures.make(X)
+    assert precision(features, fits, 3) == np.float64
+    assert_allclose(posterior(features, fits, 3, **steps), exact, atol=1e-6)
+
+
+def test_rows_far_from_every_class_need_double_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, codes = three_groups(0.0)
+    X[codes < 2, 2] = 7.0
+    X[:, 2] += 1e-3 * np.random.default_rng(0).choice([-1, 0, 1], len(X), p=[0.01, 0.98, 0.01])
+    X[-100:, 2] = 0.0
+    features = curve_em.GaussianFeatures.make(X)
+    fits = convex(labels_at(codes, [300]), [0.5])
+    monkeypatch.setattr(curve_em, "SINGLE_ROWS", 1)
+    assert precision(features, fits, 3) == np.float64
 
 
 def test_only_fits_that_allow_it_are_in_single_precision(monkeypatch: pytest.MonkeyPatch) -> None:
