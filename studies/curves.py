@@ -153,6 +153,9 @@ class NaiveBayesCurve(BaseEstimator):
     asks_with_labeled = False
     """Whether questions are those of naive Bayes of the labeled rows alone."""
 
+    keeps_zero = True
+    """Whether the second stage of a search may end with 0, where the first one does."""
+
     def curve_plan(self, X: Any) -> CurvePlan:
         """What ``compare`` asks for to get all predictions of a trial at once."""
         return CurvePlan(self, features_of(X, unbiased=self.unbiased))
@@ -331,6 +334,10 @@ class CurveTrial:
         n_folds = np.array([[len(each)] for each in folds])
         perfect = right.max(axis=1, keepdims=True) >= n_folds - 1e-9
         usable = (fine > 0) & (fine < 1) & ((fine < best[:, None]) | ~perfect)
+        if not self.method.keeps_zero:
+            is_left_out = (best == 0.0) & (n_folds[:, 0] > 0)
+            usable |= is_left_out[:, None] & (fine > 0)
+            right[is_left_out, 0] = -1.0
         fine_right = self._right(labels, folds, np.where(usable, fine, 0.0))  # 0 costs nothing
         values = np.hstack([values, fine])
         right = np.hstack([right, np.where(usable, fine_right, -1.0)])

@@ -27,6 +27,8 @@ from studies import naive_bayes as tables
 from studies.curves import CurveTrial, NaiveBayesCurve, _folds
 from studies.data import ORDERS, gaussian_twin, ordered, prepare
 from studies.estimators import UNLABELED
+from studies.naive_bayes import WEIGHTS
+from studies.naive_bayes_checks import WeightAboveZero
 from studies.published import published_areas, read_published
 from studies.registry import Outcome, Table, find_tables, register
 from studies.report import make_report, table_cells, update_page
@@ -221,6 +223,32 @@ def test_cross_validation_in_two_stages_chooses_as_tune_does() -> None:
         chosen.append(expected.best_value)
         assert_allclose(trial.best_values(labels[:, None]), [expected.best_value])
     assert any(round(10 * value) != 10 * value for value in chosen)  # the second stage counted
+
+
+SSNB_MCV = NaiveBayesCurve(chosen="weight", values=WEIGHTS, refined=True)
+
+
+def test_a_search_that_leaves_out_0_chooses_hundredths_as_tune_does() -> None:
+    X, codes = discrete(80, 5)
+    estimator = SemiSupervisedCategoricalNB(weighting="convex", prior=ClassPrior(smoothing=1.0))
+    both = [trial_of(method, X, codes) for method in (SSNB_MCV, WeightAboveZero())]
+    fine = [round(0.01 * i, 2) for i in range(1, 10)]
+    zeros = 0
+    for size in (2, 6, 9, 12, 21, 40):
+        labels = np.where(np.arange(len(codes)) < size, codes, UNLABELED)
+        kept, left_out = (float(trial.best_values(labels[:, None])[0]) for trial in both)
+        folds = AdaptiveKFold(shuffle=False)
+        if not _folds(labels):
+            assert kept == left_out == 0.0
+            continue
+        tenths = tune(estimator, X, labels, "unlabeled_weight", WEIGHTS, cv=folds, stages=1)
+        if tenths.best_value > 0.0:
+            assert kept == left_out
+            continue
+        zeros += kept == 0.0
+        found = tune(estimator, X, labels, "unlabeled_weight", fine, cv=folds, stages=1)
+        assert left_out == found.best_value
+    assert zeros
 
 
 def test_twins_have_the_means_of_a_class_and_its_variance_as_deviation() -> None:
