@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -82,7 +83,8 @@ def main(
         raise click.UsageError("--jobs must not be 0. Use 1, or -1 for all cores.")
     datasets = None
     if names is not None:
-        datasets = tuple(name.strip() for name in names.split(",") if name.strip())
+        known = {name for table in TABLES.values() for name in table.datasets}
+        datasets = split_names(names, known)
     run = Run(
         n_trials=trials,
         n_jobs=jobs,
@@ -105,6 +107,27 @@ def main(
     if not paths:
         raise click.ClickException("no data to reproduce these tables with; set LEAVEN_DATA.")
     click.echo(f"Written to {' and '.join(map(str, paths))}")
+
+
+def split_names(text: str, known: Collection[str]) -> tuple[str, ...]:
+    """Names between commas, which some of them have in them: the longest that is known is taken.
+
+    Examples
+    --------
+    >>> from studies.__main__ import split_names
+    >>> split_names("wine, iris, 10 labels, iris", {"iris", "iris, 10 labels", "wine"})
+    ('wine', 'iris, 10 labels', 'iris')
+    """
+    whole = {",".join(part.strip() for part in name.split(",")): name for name in known}
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    names = []
+    while parts:
+        ends = range(len(parts), 0, -1)
+        end = next((end for end in ends if ",".join(parts[:end]) in whole), 1)
+        name = ",".join(parts[:end])
+        names.append(whole.get(name, name))
+        parts = parts[end:]
+    return tuple(names)
 
 
 def reproduce_source(ids: list[str], run: Run, out: Path, *, as_html: bool) -> list[Path]:

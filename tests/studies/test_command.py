@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from studies import TABLES
 from studies import __main__ as command
-from studies.__main__ import main
+from studies.__main__ import main, split_names
 
 RUNNER = CliRunner()
 
@@ -50,6 +50,22 @@ def test_a_table(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert (tmp_path / "pages" / "s1.md").read_text(encoding="utf-8") == markdown
     assert (tmp_path / "pages" / "s1.html").read_text(encoding="utf-8") == page
+
+
+def test_names_with_commas_in_them() -> None:
+    known = {"iris", "iris, later", "iris, later, still", "wine", "1,000 terms"}
+    for text, expected in (
+        ("wine,iris", ("wine", "iris")),
+        ("iris, later,wine", ("iris, later", "wine")),
+        ("iris,later, still, iris, ", ("iris, later, still", "iris")),
+        ("rose, iris", ("rose", "iris")),  # refused by its name later on
+        ("1,000 terms", ("1,000 terms",)),
+        (",", ()),
+    ):
+        assert split_names(text, known) == expected
+    every = {name for table in TABLES.values() for name in table.datasets}
+    for table in TABLES.values():
+        assert split_names(",".join(table.datasets), every) == table.datasets
 
 
 def test_tables_without_learning_curves_have_their_figure_in_html(tmp_path: Path) -> None:
