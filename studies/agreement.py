@@ -45,7 +45,7 @@ def join_numbers(part: Path, folder: Path) -> list[str]:
     """Put the numbers of another run into those of ``folder``; return the tables.
 
     A run of some data sets, in a folder of its own, adds them to a table, or has them in place of
-    those that are there. The processor time of both counts.
+    those that are there. The processor time of both counts, unless none of the old numbers is left.
     """
     joined = []
     for table in TABLES.values():
@@ -54,8 +54,9 @@ def join_numbers(part: Path, folder: Path) -> list[str]:
             continue
         seconds = new["seconds"].iloc[0]
         if old is not None and not old.empty:
-            seconds += old["seconds"].iloc[0]
-            new = pd.concat([old[~old["dataset"].isin(new["dataset"])], new])
+            others = old[~old["dataset"].isin(new["dataset"])]
+            seconds += old["seconds"].iloc[0] if len(others) else 0.0
+            new = pd.concat([others, new])
         place = {name: i for i, name in enumerate(table.datasets)}
         order = new["dataset"].map(place).argsort(kind="stable")
         path = folder / "numbers" / f"{table.id}.csv"

@@ -136,6 +136,13 @@ def test_runs_of_some_data_sets_are_joined(tmp_path: Path, monkeypatch: pytest.M
     assert found["seconds"][0] == pytest.approx(old["seconds"][0] + new["seconds"][0], rel=1e-5)
     page = (whole / "s1.md").read_text(encoding="utf-8")
     assert "Trials: 7 (3 on wine)." in page
+    # What took the place of everything has its own time alone.
+    numbers = [folder / "numbers" / "S1-3.4.csv" for folder in (part, whole)]
+    frame = pd.read_csv(numbers[0]).assign(seconds=2.0)
+    pd.concat([frame, frame.assign(dataset="wine")]).to_csv(numbers[0], index=False)
+    result = CliRunner().invoke(main, ["join", str(part), "--out", str(whole)])
+    assert result.exit_code == 0, result.output
+    assert set(pd.read_csv(numbers[1])["seconds"]) == {2.0}
 
 
 def test_the_figure_of_a_whole_run_is_kept_and_another_drawn_anew(
