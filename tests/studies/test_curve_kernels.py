@@ -181,6 +181,18 @@ def test_narrow_classes_at_the_origin_are_in_single_precision(
     assert_allclose(posterior(features, fits, 3, **steps), exact, atol=1e-6)
 
 
+def test_terms_of_a_row_three_deviations_from_a_class() -> None:
+    features = curve_em.GaussianFeatures.make(np.random.default_rng(0).normal(size=(9, 2)))
+    mean, deviation = np.array([3.0, -0.2]), np.array([0.25, 2.0])
+    coef = np.concatenate([mean / deviation**2, -0.5 / deviation**2])
+    packed = features.pack(coef[:, None, None], np.zeros((1, 1)))
+    far = np.abs(mean) + 3 * deviation
+    assert features.near_sizes(packed)[0, 0] == pytest.approx((far**2 / deviation**2).sum() / 2)
+    packed[[1, 3]] = 0.0  # left out, it counts as a row that is no further away than that
+    expected = (far[0] / deviation[0]) ** 2 / 2 + 4.5
+    assert features.near_sizes(packed)[0, 0] == pytest.approx(expected)
+
+
 def test_rows_far_from_every_class_need_double_precision(monkeypatch: pytest.MonkeyPatch) -> None:
     X, codes = three_groups(0.0)
     X[codes < 2, 2] = 7.0
