@@ -229,8 +229,8 @@ class GaussianFeatures:
         """Features of the rows of ``X``; ``omit`` leaves out those constant in some class."""
         variance = X.var(axis=0)
         scale = np.sqrt(np.where(variance > 0, variance, 1.0))
-        center = (X.mean(axis=0) - (origin := origins(X))) / scale
-        Z = (X - origin) / scale
+        origin = origins(X)
+        Z, center = (X - origin) / scale, (X.mean(axis=0) - origin) / scale
         epsilon = var_smoothing * variance.max() / scale**2
         return cls(np.hstack([Z, Z**2]), np.arange(len(X)), epsilon, np.log(scale), center, omit)
 

@@ -160,5 +160,6 @@ register(
         score="accuracy on the unlabeled rows",
         value="accuracy",
         higher_is_better=True,
+        reading="that the digits stand upright, by these numbers",
     )
 )
