@@ -79,12 +79,12 @@ WHOLE = {
     "S1-figure-3.2": 30, "S1-figures-3.3-3.5": 30, "S1-orders": 30, "S1-soybean": 55,
     "S1-omitted": 50, "S1-versions": 25, "S1-queries": 150, "S1-draws": 360, "S1-digits": 10,
     "S1-trials": 70, "S1-zero": 1000, "S1-variances": 160, "S1-unbiased": 90, "S1-starts": 30,
-    "S1-twins": 225, "S1-certainty": 150, "S2-1": 255, "S2-1-entropy": 30, "S2-figure-3": 1880,
+    "S1-twins": 225, "S1-certainty": 150, "S2-1": 255, "S2-1-entropy": 30, "S2-figure-3": 90,
     "S2-figure-4": 35,
     "S2-bandwidth": 130, "S2-shapes": 400,
     "S4-documents": 200, "S4-figure-14": 15, "S4-figures-1-7": 15,
     "S4-alpha": 110, "S4-digits": 100, "S4-networks": 540, "S4-lenet": 30,
-    "S4-figures-26-29": 295, "S4-figures-39-41": 75, "S4-figure-32": 1200,
+    "S4-figures-26-29": 295, "S4-figures-39-41": 75, "S4-figure-32": 600,
 }  # fmt: skip
 """Processor seconds of other tables with all of their trials: those of S1 on the machine of
 ``seconds.csv``, those of other sources on machines that take up to three times as long."""

@@ -16,7 +16,6 @@ from scipy.ndimage import affine_transform
 from sklearn.neighbors import KNeighborsClassifier
 
 from leaven.graph import Graph
-from leaven.graph_based import HarmonicClassifier
 from studies.harmonic_fields import (
     N_LEARNED,
     QUICK_SCALES,
@@ -24,6 +23,7 @@ from studies.harmonic_fields import (
     SCALE_STEPS,
     SIDE,
     SIGMA,
+    HarmonicOnRows,
     LearnedScales,
     RandomProtocol,
     digit_images,
@@ -32,7 +32,7 @@ from studies.harmonic_fields import (
     reduce_images,
     scaled_graph,
 )
-from studies.prepared import KernelVote, OnRows, RowGraph, prepared, row_numbers
+from studies.prepared import KernelVote, OnRows, row_numbers
 from studies.registry import Outcome, Run, Table, register
 
 PROBLEM = "1 against 2"
@@ -100,7 +100,7 @@ def shaped_graph(shape: str, share: int) -> Graph:
 
 def shaped_weights(shape: str, share: int) -> Any:
     """The same as a matrix."""
-    return prepared(shaped_graph, shape, share).adjacency
+    return shaped_graph(shape, share).adjacency.toarray()
 
 
 def shapes_run(table: Table, run: Run, datasets: list[str]) -> Outcome:
@@ -111,10 +111,9 @@ def shapes_run(table: Table, run: Run, datasets: list[str]) -> Outcome:
     for shape in datasets:
         place = (shape, share)
         X, y = shaped_digits(*place)
-        graph = RowGraph(shaped_graph, place)
         at_start = {
-            "CMN, start": OnRows(HarmonicClassifier(graph, prior="labeled")),
-            "thresh, start": OnRows(HarmonicClassifier(graph, prior=None)),
+            "CMN, start": HarmonicOnRows(shaped_weights, place, "labeled"),
+            "thresh, start": HarmonicOnRows(shaped_weights, place),
             "1NN": OnRows(KNeighborsClassifier(1), shaped_pixels, place, supervised=True),
             "RBF": KernelVote(shaped_weights, place),
         }

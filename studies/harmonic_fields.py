@@ -14,7 +14,7 @@ import joblib
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics.pairwise import polynomial_kernel
 from sklearn.neighbors import KNeighborsClassifier
@@ -22,9 +22,10 @@ from sklearn.neighbors import KNeighborsClassifier
 from leaven.datasets import load, load_newsgroup_pair, make_two_grids
 from leaven.evaluation import DrawProtocol, Split
 from leaven.graph import ExponentialCosine, FullGraph, Gaussian, GivenGraph, Graph, KNNGraph
-from leaven.graph_based import HarmonicClassifier, learn_length_scales
-from studies.estimators import NO_ROWS, UNLABELED, Transducer, random_order
-from studies.prepared import KernelVote, OnRows, RowGraph, prepared, row_numbers
+from leaven.graph_based import HarmonicClassifier, class_mass_normalization, learn_length_scales
+from studies.estimators import NO_ROWS, UNLABELED, Transducer, one_hot, random_order
+from studies.prepared import KernelVote, Make, OnRows, RowGraph, prepared, row_numbers
+from studies.prepared import rows_of as numbers_in
 from studies.published import read_published
 from studies.registry import Outcome, Run, Table, no_numbers, register
 
@@ -137,6 +138,141 @@ class VotedPerceptron(ClassifierMixin, BaseEstimator):
         return np.asarray(self.classes_[(votes > 0).astype(int)])
 
 
+def with_prior(
+    scores: NDArray[np.float64], codes: NDArray[np.intp], prior: str | None
+) -> NDArray[np.float64]:
+    """Class mass normalization of harmonic functions, as ``HarmonicClassifier`` does it.
+
+    Parameters
+    ----------
+    scores : array of shape (n, n_classes)
+    codes : array of shape (n,)
+        Only the rows without a label are brought to the proportions.
+    prior : {"labeled"} or None
+        Proportions of the labels, with one added to each count; None leaves the scores alone.
+    """
+    if prior is None:
+        return scores
+    free = codes == UNLABELED
+    counts = np.bincount(codes[~free], minlength=scores.shape[1]) + 1.0
+    result = scores.copy()
+    result[free] = class_mass_normalization(scores[free], counts / counts.sum())
+    return result
+
+
+class FullField:
+    """Harmonic functions on one full graph, for any labels, by an inverse that is made once.
+
+    With the scaled matrix ``S = I - (1 - η) D^-1/2 W D^-1/2`` and ``z = D^1/2 f`` the rows of
+    ``S z = η D^1/2 h`` without a label hold (equation 10), and z is known at the others. So z is
+    the inverse of S times a vector whose entries at the labeled rows are the only unknowns.
+    Without a dongle (η = 0) S is singular: ``u = D^1/2 1`` is added to it as ``u uᵀ``, in length
+    one, and a multiple of u to the unknowns.
+
+    Parameters
+    ----------
+    make : function
+        ``make(*arguments)`` is the matrix of weights.
+    arguments : tuple
+    weight : float
+        η.
+    """
+
+    def __init__(self, make: Make, arguments: tuple[Any, ...], weight: float) -> None:
+        self.W = prepared(make, *arguments)
+        self.weight = weight
+        self.root = np.sqrt(self.W.sum(axis=1))
+        S = self.W * (-(1.0 - weight) / self.root)
+        S /= self.root[:, None]
+        S[np.diag_indices_from(S)] += 1.0
+        self.u = self.root / np.linalg.norm(self.root)
+        if not weight:
+            S += np.outer(self.u, self.u)
+        self.inverse = np.linalg.inv(S)
+
+    def solve(
+        self, given: NDArray[np.intp], values: NDArray[Any], external: NDArray[Any] | None = None
+    ) -> NDArray[np.float64]:
+        """Values of all rows, from those of the given ones and from the external ones.
+
+        Parameters
+        ----------
+        given : array of int
+        values : array of shape (len(given), n_columns)
+        external : array of shape (n, n_columns), optional
+        """
+        root = self.root[:, None]
+        z = np.zeros((len(root), values.shape[1]))
+        z[given] = root[given] * values
+        wanted = np.zeros_like(z) if external is None else self.weight * root * external
+        # The second round takes the rounding errors of the inverse out.
+        for _ in range(2):
+            rest = wanted - z + (1.0 - self.weight) * (self.W @ (z / root)) / root
+            rest[given] = 0.0
+            z += self._step(rest, given)
+        return np.asarray(z / root)
+
+    def _step(self, rest: NDArray[Any], given: NDArray[np.intp]) -> NDArray[Any]:
+        """The z that is 0 at the given rows and has ``S z = rest`` at the others."""
+        z: NDArray[np.float64] = self.inverse @ rest
+        columns, block, right = self.inverse[given].T, self.inverse[np.ix_(given, given)], -z[given]
+        if not self.weight:
+            border = self.u[given]
+            columns = np.column_stack([columns, self.u])
+            block = np.block([[block, border[:, None]], [border, np.zeros((1, 1))]])
+            right = np.vstack([right, -self.u @ rest])
+        z += columns @ np.linalg.solve(block, right)
+        z[given] = 0.0
+        return z
+
+
+class HarmonicOnRows(Transducer):
+    """``HarmonicClassifier`` on a full graph that many trials share.
+
+    Parameters
+    ----------
+    make : function
+        ``make(*arguments)`` is the matrix of weights of all rows; X holds row numbers.
+    arguments : tuple, default=()
+    prior : {"labeled"} or None, default=None
+        Class mass normalization.
+    external : classifier on row numbers or None, default=None
+        Fitted on the labeled rows; each other row is tied to what it predicts.
+    external_weight : float, default=0.1
+    """
+
+    def __init__(
+        self,
+        make: Make,
+        arguments: tuple[Any, ...] = (),
+        prior: str | None = None,
+        external: Any = None,
+        external_weight: float = ETA,
+    ) -> None:
+        self.make = make
+        self.arguments = arguments
+        self.prior = prior
+        self.external = external
+        self.external_weight = external_weight
+
+    def fit(self, X: Any, y: Any) -> HarmonicOnRows:
+        """Solve for the labels of all rows, which X has to hold in some order."""
+        codes = self._begin(X, y)
+        rows, given = numbers_in(X), codes != UNLABELED
+        weight = 0.0 if self.external is None else self.external_weight
+        field = prepared(FullField, self.make, self.arguments, weight)
+        if not np.array_equal(np.sort(rows), np.arange(len(field.W))):
+            raise ValueError(f"X must hold the numbers of all {len(field.W)} rows once.")
+        h = None
+        if self.external is not None:
+            h = np.empty((len(rows), len(self.classes_)))
+            h[rows] = clone(self.external).fit(X[given], codes[given]).predict_proba(X)
+        values = one_hot(codes[given], len(self.classes_))
+        scores = np.clip(field.solve(rows[given], values, h), 0.0, 1.0)[rows]
+        self._finish(with_prior(scores, codes, self.prior), codes)
+        return self
+
+
 class LearnedScales(Transducer):
     """The harmonic function with length scales that make the label entropy small (section 6).
 
@@ -166,16 +302,15 @@ class LearnedScales(Transducer):
                 initial=SIGMA,
                 max_iter=self.max_iter,
             )
-            _learned[key] = found.length_scales
-        graph = GivenGraph(scaled_graph(X, _learned[key]))
-        model = HarmonicClassifier(graph, prior=self.prior)
-        self._finish(model.fit(X, codes).label_distributions_, codes)
+            graph = GivenGraph(scaled_graph(X, found.length_scales))
+            _learned[key] = HarmonicClassifier(graph, prior=None).fit(X, codes).scores_
+        self._finish(with_prior(_learned[key], codes, self.prior), codes)
         return self
 
 
 _learned: dict[Any, Any] = {}
-"""Scales of the last draws: the same ones with and without class mass normalization, which a
-comparison runs on all draws one after the other."""
+"""Harmonic functions of the last draws: the same ones with and without class mass normalization,
+which a comparison runs on all draws one after the other."""
 
 MOST_LEARNED = 32
 
@@ -252,7 +387,7 @@ def digit_graph(problem: str, share: int) -> Graph:
 
 def digit_weights(problem: str, share: int) -> Any:
     """The same as a matrix."""
-    return prepared(digit_graph, problem, share).adjacency
+    return digit_graph(problem, share).adjacency.toarray()
 
 
 @lru_cache(maxsize=3)
@@ -283,10 +418,9 @@ def row_name(what: str, size: int) -> str:
 def digit_methods(problem: str, share: int) -> dict[str, Any]:
     """Methods of figure 3."""
     place = (problem, share)
-    graph = RowGraph(digit_graph, place)
-    methods = {
-        "thresh": OnRows(HarmonicClassifier(graph, prior=None)),
-        "CMN": OnRows(HarmonicClassifier(graph, prior="labeled")),
+    methods: dict[str, Any] = {
+        "thresh": HarmonicOnRows(digit_weights, place),
+        "CMN": HarmonicOnRows(digit_weights, place, "labeled"),
         "1NN": OnRows(KNeighborsClassifier(1), pixels, place, supervised=True),
     }
     if problem != "odd against even":
@@ -295,12 +429,8 @@ def digit_methods(problem: str, share: int) -> dict[str, Any]:
     return {
         **methods,
         "VP": perceptron,
-        "thresh + VP": OnRows(
-            HarmonicClassifier(graph, external=perceptron, external_weight=ETA, prior=None)
-        ),
-        "CMN + VP": OnRows(
-            HarmonicClassifier(graph, external=perceptron, external_weight=ETA, prior="labeled")
-        ),
+        "thresh + VP": HarmonicOnRows(digit_weights, place, None, perceptron),
+        "CMN + VP": HarmonicOnRows(digit_weights, place, "labeled", perceptron),
     }
 
 
@@ -338,10 +468,10 @@ def scales_run(table: Table, run: Run, datasets: list[str]) -> Outcome:
     share = QUICK_SHARE if run.quick else 1
     steps = QUICK_SCALES if run.quick else SCALE_STEPS
     X_y = digits("1 against 2", share)
-    fixed = RowGraph(digit_graph, ("1 against 2", share))
+    place = ("1 against 2", share)
     methods: dict[str, dict[str, Any]] = {
-        "start": {"CMN": OnRows(HarmonicClassifier(fixed, prior="labeled")),
-                  "thresh": OnRows(HarmonicClassifier(fixed, prior=None))},
+        "start": {"CMN": HarmonicOnRows(digit_weights, place, "labeled"),
+                  "thresh": HarmonicOnRows(digit_weights, place)},
         "end": {"CMN": LearnedScales("labeled", steps), "thresh": LearnedScales(None, steps)},
     }  # fmt: skip
     frames = []

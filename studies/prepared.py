@@ -16,7 +16,7 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.cluster import KMeans
 
 from leaven.exceptions import ConvergenceWarning, LeavenWarning
@@ -157,13 +157,58 @@ _REMEMBERED = 8
 _clusters: dict[Any, dict[str, Any]] = {}
 
 
+class RememberedAnswers(ClassifierMixin, BaseEstimator):
+    """A classifier that is fitted only if it is asked something new.
+
+    Self-training in one, three or five rounds has the same first rounds: the classifier meets
+    the same labeled rows there, and is asked for the same others.
+
+    Parameters
+    ----------
+    estimator : classifier
+        With a number as ``random_state``, if it has one.
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def fit(self, X: Any, y: Any) -> RememberedAnswers:
+        """Keep the rows for a fit that may come."""
+        self.classes_ = np.unique(y)
+        self.given_ = np.array(X), np.array(y)  # the caller may use its own arrays again
+        self.key_ = joblib.hash((self.estimator, *self.given_))
+        self.fitted_: Any = None
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """What the classifier says of these rows, or has said."""
+        key = (self.key_, joblib.hash(X))
+        if key not in _answers:
+            while len(_answers) >= MOST_ANSWERS:
+                _answers.pop(next(iter(_answers)))
+            if self.fitted_ is None:
+                self.fitted_ = clone(self.estimator).fit(*self.given_)
+            _answers[key] = self.fitted_.predict_proba(X)
+        return _answers[key].copy()
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable classes."""
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+
+MOST_ANSWERS = 1000
+"""A table of self-training has 900 in blocks of 4 MB of images, which take 100 MB."""
+
+_answers: dict[Any, NDArray[Any]] = {}
+
+
 class KernelVote(Transducer):
     """The class whose labeled rows have the largest sum of weights (the RBF of Zhu et al.).
 
     Parameters
     ----------
     make : function
-        ``make(*arguments)`` is the matrix of weights of all rows; X holds row numbers.
+        ``make(*arguments)`` is the symmetric matrix of weights of all rows; X holds row numbers.
     arguments : tuple, default=()
     """
 
@@ -176,7 +221,7 @@ class KernelVote(Transducer):
         codes = self._begin(X, y)
         rows, given = rows_of(X), codes != UNLABELED
         W = prepared(self.make, *self.arguments)
-        part = W[rows][:, rows[given]]
+        part = W[rows[given]][:, rows].T  # of many rows few are labeled
         votes = part @ one_hot(codes[given], len(self.classes_))
         votes = votes.toarray() if sparse.issparse(votes) else np.asarray(votes)
         total = votes.sum(axis=1, keepdims=True)

@@ -29,7 +29,14 @@ from leaven.representation import (
 )
 from leaven.self_labeling import ClusterThenLabel, SelfTrainingClassifier
 from studies.estimators import random_order
-from studies.prepared import OnRows, RememberedKMeans, RowGraph, prepared, row_numbers
+from studies.prepared import (
+    OnRows,
+    RememberedAnswers,
+    RememberedKMeans,
+    RowGraph,
+    prepared,
+    row_numbers,
+)
 from studies.registry import Outcome, Run, Table, is_installed, no_numbers, register
 from studies.transduction_documents import ACCURACY, ALPHA, COST, size_name, stated
 
@@ -205,7 +212,9 @@ def autoencoders(rounds: int, *, small: bool) -> SelfTrainingClassifier:
     autoencoder = ClasswiseAutoencoder(min_examples=1, finetune="cg")
     if small:
         autoencoder.set_params(hidden_layer_sizes=(30, 10), pretrain_epochs=5, finetune_iter=20)
-    return SelfTrainingClassifier(autoencoder, k_best=1, per_class="always", max_iter=rounds)
+    return SelfTrainingClassifier(
+        RememberedAnswers(autoencoder), k_best=1, per_class="always", max_iter=rounds
+    )
 
 
 def step_methods(per_class: int) -> dict[str, Any]:

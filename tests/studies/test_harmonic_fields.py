@@ -7,18 +7,22 @@ import os
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.neighbors import KNeighborsClassifier
 
-from leaven.graph import AnisotropicGaussian, FullGraph
+from leaven.graph import AnisotropicGaussian, FullGraph, GivenGraph
+from leaven.graph_based import HarmonicClassifier, learn_length_scales
 from studies import TABLES, Run, reproduce
 from studies.digit_shapes import SHAPES, shaped_digits, stretched, without_slant
 from studies.harmonic_fields import (
+    HarmonicOnRows,
+    LearnedScales,
     RandomProtocol,
     VotedPerceptron,
     digits,
     reduce_images,
     scaled_graph,
 )
-from studies.prepared import KernelVote, row_numbers
+from studies.prepared import KernelVote, OnRows, row_numbers
 
 needs_data = pytest.mark.skipif(
     not os.environ.get("LEAVEN_DATA"), reason="LEAVEN_DATA is not set: no files of data sets"
@@ -105,6 +109,69 @@ def test_kernel_vote_sums_weights():
     # Other orders of the rows give the same answer.
     turned = KernelVote(weights).fit(row_numbers(4)[::-1], ["b", None, None, "a"])
     assert_array_equal(turned.transduction_, model.transduction_[::-1])
+
+
+def places() -> np.ndarray:
+    """Three clouds, and a pair of rows that are near to each other and far from all others."""
+    rng = np.random.default_rng(0)
+    clouds = rng.normal(size=(38, 2)) + np.repeat([[0, 0], [4, 0], [0, 4]], [20, 10, 8], axis=0)
+    return np.vstack([clouds, [[6.0, 6.0], [6.1, 6.0]]])
+
+
+def place_weights() -> np.ndarray:
+    return scaled_graph(places(), 1.0).adjacency.toarray()
+
+
+@pytest.mark.parametrize("prior", [None, "labeled"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("has_external", [False, True])
+def test_one_inverse_serves_all_labels(prior, n_classes, has_external):
+    W = place_weights()
+    names = np.repeat(["a", "b", "a" if n_classes == 2 else "c", "b"], [20, 10, 8, 2])
+    rng = np.random.default_rng(n_classes)
+    for n_labeled in (6, 15):
+        order = np.concatenate(
+            [[0, 20, 30], rng.permutation(np.setdiff1d(np.arange(40), [0, 20, 30]))]
+        )
+        y = names[order].astype(object)
+        y[n_labeled:] = None
+        nearest = OnRows(KNeighborsClassifier(1), places, supervised=True) if has_external else None
+        model = HarmonicOnRows(place_weights, (), prior, nearest).fit(row_numbers(40)[order], y)
+        # Straight from the equations (5), (9) and (10).
+        classes, codes = np.unique(y[:n_labeled].astype(str), return_inverse=True)
+        P = (W / W.sum(axis=1, keepdims=True))[np.ix_(order, order)]
+        F = np.eye(n_classes)[codes]
+        to_labels = P[n_labeled:, :n_labeled] @ F
+        inside = P[n_labeled:, n_labeled:]
+        if has_external:
+            X = places()[order]
+            h = KNeighborsClassifier(1).fit(X[:n_labeled], codes).predict(X[n_labeled:])
+            to_labels, inside = 0.9 * to_labels + 0.1 * np.eye(n_classes)[h], 0.9 * inside
+        f = np.linalg.solve(np.eye(len(inside)) - inside, to_labels)
+        if prior:
+            f = f * (np.bincount(codes) + 1) / (n_labeled + n_classes) / f.sum(axis=0)
+            f = f / f.sum(axis=1, keepdims=True)
+        assert_allclose(model.label_distributions_[n_labeled:], f, rtol=1e-8, atol=1e-12)
+        assert_array_equal(model.label_distributions_[:n_labeled], F)
+        assert_array_equal(model.transduction_[n_labeled:], classes[f.argmax(axis=1)])
+    with pytest.raises(ValueError, match="all 40 rows once"):
+        model.fit(row_numbers(40)[order][:30], y[:30])
+
+
+@pytest.mark.parametrize("prior", [None, "labeled"])
+def test_learned_scales_decide_as_the_classifier_does(prior):
+    X = places()
+    y = np.full(40, -1)
+    y[[0, 1, 20, 21, 38]] = [0, 0, 1, 1, 1]
+    scales = learn_length_scales(
+        X, y, prior="labeled", smoothing=0.01, initial=380.0, max_iter=2
+    ).length_scales
+    graph = GivenGraph(scaled_graph(X, scales))
+    expected = HarmonicClassifier(graph, prior=prior).fit(X, y)
+    for _ in range(2):  # anew, and from what is remembered
+        model = LearnedScales(prior, 2).fit(X, y)
+        assert_allclose(model.label_distributions_, expected.label_distributions_, rtol=1e-10)
+        assert_array_equal(model.transduction_, expected.transduction_)
 
 
 def test_figure_5_end_to_end():

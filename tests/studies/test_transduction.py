@@ -14,11 +14,13 @@ from sklearn.neighbors import KNeighborsClassifier
 from leaven.generative import SemiSupervisedGaussianMixture
 from leaven.graph import KNNGraph
 from leaven.graph_based import HarmonicClassifier
+from leaven.self_labeling import SelfTrainingClassifier
 from studies import TABLES
 from studies import transduction_digits as s4
 from studies import transduction_documents as documents
 from studies.prepared import (
     OnRows,
+    RememberedAnswers,
     RememberedKMeans,
     RowGraph,
     prepared,
@@ -149,6 +151,49 @@ def test_clusters_are_remembered_for_the_same_rows_only():
     assert_array_equal(again.predict(X), first.labels_)
     other = RememberedKMeans(3, n_init=1, random_state=0).fit(X + 1)
     assert_allclose(other.cluster_centers_.mean(), first.cluster_centers_.mean() + 1)
+
+
+class CountedMixture(SemiSupervisedGaussianMixture):
+    fits = 0
+
+    def fit(self, X, y):
+        CountedMixture.fits += 1
+        return super().fit(X, y)
+
+
+def test_self_training_with_remembered_answers_is_self_training():
+    estimator = CountedMixture(covariance_type="tied-spherical")
+    options = {"k_best": 1, "per_class": "always"}
+    for order in (np.arange(60), np.random.default_rng(2).permutation(60)):
+        y = partly(60, order)
+        y[np.setdiff1d(np.arange(60), [np.flatnonzero(y == label)[0] for label in range(3)])] = -1
+        expected = {
+            rounds: SelfTrainingClassifier(estimator, max_iter=rounds, **options).fit(X[order], y)
+            for rounds in (1, 3, 5)
+        }
+        CountedMixture.fits = 0
+        for rounds, plain in expected.items():
+            found = SelfTrainingClassifier(
+                RememberedAnswers(estimator), max_iter=rounds, **options
+            ).fit(X[order], y)
+            assert_array_equal(found.label_distributions_, plain.label_distributions_)
+            assert_array_equal(found.transduction_, plain.transduction_)
+            assert_array_equal(found.labeled_iter_, plain.labeled_iter_)
+        assert CountedMixture.fits == 6  # five rounds and the last answer, not 2 + 4 + 6
+
+
+def test_remembered_answers_are_those_of_the_same_fit_only():
+    def answer(rows, y, **settings):
+        estimator = KNeighborsClassifier(**settings)
+        found = RememberedAnswers(estimator).fit(rows, y).predict_proba(X[::2])
+        assert_array_equal(found, estimator.fit(rows, y).predict_proba(X[::2]))
+        found[:] = np.nan  # whoever gets an answer may overwrite it
+
+    for _ in range(2):
+        answer(X, Y, n_neighbors=3)
+        answer(X, Y, n_neighbors=9)
+        answer(X, 2 - Y, n_neighbors=3)
+        answer(X + np.array([5.0, 0.0, 0.0, 0.0]), Y, n_neighbors=3)
 
 
 @pytest.fixture
