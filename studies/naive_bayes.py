@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from leaven.evaluation import CurveProtocol, Split, label_schedule, trial_scores
 from leaven.model_selection import transfer_parameter
 from studies.costs import trials_of
-from studies.curves import NaiveBayesCurve, QueriedCurve, fitted_together
+from studies.curves import NaiveBayesCurve, QueriedCurve
 from studies.data import TWIN, prepare
 from studies.published import published_areas
+from studies.racing import race
 from studies.registry import Outcome, Protocol, Run, Table, register
 
 NB, SSNB = NaiveBayesCurve(), NaiveBayesCurve(weight=None)
@@ -138,20 +139,20 @@ def weights_around(best: float) -> list[float]:
 
 
 def search_weights(run: Run, name: str, protocol: Protocol) -> tuple[float, pd.DataFrame]:
-    """The λ with the smallest mean area on one data set, and all results on the way."""
+    """The λ with the smallest mean area on one data set, and results of all that came close."""
     done: dict[float, float] = {}
-    frames = []
+    results: pd.DataFrame | None = None
     new = list(WEIGHTS)
     for _ in range(2):
         methods = {weight_name(w): NaiveBayesCurve(weight=w) for w in new}
-        with fitted_together(methods.values()):
-            frame = run.compare(methods, sources([name]), protocol)
-        frames.append(frame)
+        frame = race(run, methods, sources([name]), protocol, results)
+        results = frame if results is None else pd.concat([results, frame], ignore_index=True)
         areas = mean_areas(frame)
-        done |= {w: areas[name, weight_name(w)] for w in new}
+        done |= {w: areas[name, weight_name(w)] for w in new if (name, weight_name(w)) in areas}
         best = min(done, key=lambda w: (done[w], w))
         new = weights_around(best)
-    return best, pd.concat(frames, ignore_index=True)
+    assert results is not None
+    return best, results
 
 
 def weight_run(
@@ -179,13 +180,15 @@ def slope_name(slope: float, mean: str) -> str:
 def search_slopes(
     run: Run, datasets: Sequence[str], mean: str
 ) -> tuple[dict[str, float], pd.DataFrame]:
-    """The α with the smallest mean area on each data set, and all results."""
+    """The α with the smallest mean area on each data set, and results of all that came close."""
     methods = {slope_name(a, mean): NaiveBayesCurve(slope=a, mean=mean) for a in SLOPES}
-    with fitted_together(methods.values()):
-        frame = run.compare(methods, sources(datasets), CURVE)
-    areas = mean_areas(frame)
-    best = {name: min(SLOPES, key=lambda a: areas[name, slope_name(a, mean)]) for name in datasets}
-    return best, frame
+    of_name = {slope_name(a, mean): a for a in SLOPES}
+    best, frames = {}, []
+    for dataset in datasets:
+        frames.append(race(run, methods, sources([dataset]), CURVE))
+        areas = mean_areas(frames[-1])
+        best[dataset] = of_name[min(areas, key=lambda key: areas[key])[1]]
+    return best, pd.concat(frames, ignore_index=True)
 
 
 def slope_run(table: Table, run: Run, datasets: list[str], *, mean: str) -> Outcome:

@@ -16,7 +16,7 @@ import click
 from joblib import Parallel, delayed
 from joblib.externals.loky import get_reusable_executor
 
-from studies.costs import WORK, cost_of
+from studies.costs import WORK, spent_on
 from studies.registry import TABLES, Run, Table
 
 
@@ -51,7 +51,7 @@ def chains_of(tables: Sequence[Table], run: Run) -> list[Chain]:
             for name in some:
                 key = table.needs(name)
                 found.setdefault(key, {}).setdefault(table.id, []).append(name)
-                cost = cost_of(table.number, name) if table.number in WORK else 0.0
+                cost = spent_on(table.number, name) if table.number in WORK else 0.0
                 seconds[key] = seconds.get(key, 0.0) + (n or 0) * cost
     chains = [
         Chain(key, tuple((each, tuple(names)) for each, names in parts.items()), seconds[key])

@@ -36,6 +36,9 @@ def test_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     assert trials_of("6.1", ["large"]) == {"large": 100}  # 500 s
     assert cost_of("4.1", "far") == 0.0  # not at hand, never measured
     assert expected_seconds("4.1", ["large", "small"]) == 25 * 22.0 + 100 * 1.0
+    assert expected_seconds("4.5", ["large"]) == 25 * (2.0 + 45.0)  # one stage of the two measured
+    monkeypatch.setattr(costs, "RACED", {"large": 0.1})
+    assert expected_seconds("4.1", ["large", "small"]) == 25 * 4.0 + 100 * 1.0
     assert expected_seconds("5.5", ["large"]) == 0.0  # table 5.4 has run its fits
 
 

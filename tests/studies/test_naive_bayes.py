@@ -527,5 +527,5 @@ def test_listing_has_sources_and_counts() -> None:
     lines = listing(list(TABLES.values()))
     assert any(line.startswith("S1: Awat Abdulla Saeed, “Empirical Evaluation") for line in lines)
     assert any("S1-6.6" in line and "of 27 data sets here" in line for line in lines)
-    assert any("S4-figure-32" in line and "about 20 minutes" in line for line in lines)
+    assert any("S4-figure-32" in line and "about 10 minutes" in line for line in lines)
     assert lines[-1].startswith("All sources: ")
