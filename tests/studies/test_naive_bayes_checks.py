@@ -162,3 +162,13 @@ def test_unbiased_variances_on_several_draws() -> None:
     assert list(cells.index) == list(table.methods)
     assert cells.loc["NB, n - 1", "published"] == 0.067
     assert (report.results.groupby("method").size() == 10).all()
+
+
+def test_the_tables_search_for_the_weight_in_one_stage() -> None:
+    run = Run(n_trials=8, datasets=("iris",))  # comes with scikit-learn
+    cells = [
+        each.cells.set_index("method")["mean"] for each in reproduce(["S1-4.5", "S1-stages"], run)
+    ]
+    areas = [cells[1][f"{checks.MCV}, {stages}"] for stages in checks.STAGES]
+    assert cells[0][checks.MCV] == areas[0]
+    assert len({*areas}) == 3
