@@ -27,6 +27,7 @@ def test_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     row = {"fits": 2.0, "questions": 5.0, "weights": 20.0, "weight folds": 90.0}
     frame = pd.DataFrame([row, dict.fromkeys(row, 0.5)], index=["large", "small"])
     monkeypatch.setattr(costs, "seconds", lambda: frame)
+    monkeypatch.setattr(costs, "BUDGET", 600.0)
     assert cost_of("3.4", "large") == cost_of("3.6", "large-twin") == 2.0
     assert cost_of("6.1", "large") == 5.0
     assert cost_of("6.3", "large") == 7.0  # NB asks, and EM is fitted
