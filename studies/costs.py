@@ -97,7 +97,7 @@ WHOLE = {
     "S0-3.5": 495, "S0-3.6": 10, "S0-3.7": 10, "S0-3.8": 130, "S1-positions": 30,
     "S1-figure-3.2": 30, "S1-figures-3.3-3.5": 30, "S1-orders": 30, "S1-soybean": 55,
     "S1-omitted": 50, "S1-versions": 25, "S1-queries": 150, "S1-draws": 360, "S1-digits": 10,
-    "S1-trials": 70, "S1-stages": 400, "S1-variances": 160, "S1-unbiased": 90, "S1-starts": 30,
+    "S1-trials": 70, "S1-stages": 350, "S1-variances": 160, "S1-unbiased": 90, "S1-starts": 30,
     "S1-twins": 225, "S1-certainty": 150, "S2-1": 255, "S2-1-entropy": 30, "S2-figure-3": 90,
     "S2-figure-4": 35,
     "S2-bandwidth": 130, "S2-shapes": 400,
