@@ -28,8 +28,7 @@ CHANCE = 1e-4
 """Level of the one-sided paired t-test against the best so far."""
 
 LEAST_ROWS = 4_000
-"""Rows from which a race is worth its looks. On fewer, trials differ too much: of 28 weights 26 are
-left on dna after 20 trials and 27 on wine after 100, and one of 19 on letter after five."""
+"""Rows from which a race is worth its looks: on fewer, trials differ too much for any to leave."""
 
 
 def race(

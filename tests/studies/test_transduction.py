@@ -182,6 +182,14 @@ def test_self_training_with_remembered_answers_is_self_training():
         assert CountedMixture.fits == 6  # five rounds and the last answer, not 2 + 4 + 6
 
 
+def test_remembered_answers_are_those_for_the_same_rows_only():
+    model = RememberedAnswers(KNeighborsClassifier(3)).fit(X, Y)
+    plain = KNeighborsClassifier(3).fit(X, Y)
+    for rows in (X[:20], X[-20:], X[:20]):  # as many each time
+        assert_array_equal(model.predict_proba(rows), plain.predict_proba(rows))
+    assert (model.predict(X[:20]) != model.predict(X[-20:])).any()
+
+
 def test_remembered_answers_are_those_of_the_same_fit_only():
     def answer(rows, y, **settings):
         estimator = KNeighborsClassifier(**settings)
